@@ -76,7 +76,7 @@ class Project:
 
 def repeated(path: Path) -> RepeatedFile:
     seen = path.stat()
-    return RepeatedFile("packets", path.name, path, seen.st_size, seen.st_mtime_ns, content_digest(path))
+    return RepeatedFile("packets", path.name, seen.st_size, seen.st_mtime_ns, content_digest(path))
 
 
 def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
@@ -89,7 +89,6 @@ def test_a_new_file_lands_with_all_that_is_to_be_known(tmp_path: Path) -> None:
             FoundFile(
                 feed="packets",
                 name="d/a.csv",
-                path=path,
                 size=seen.size,
                 mtime_ns=seen.mtime_ns,
                 digest=content_digest(path),
@@ -206,6 +205,22 @@ def test_a_file_that_changes_before_it_is_loaded_is_told_as_changed(tmp_path: Pa
     assert result.landed == []
     os.utime(path, ns=(1, 1))
     assert project.scan() == NOTHING
+
+
+def test_a_loaded_file_is_forgotten_once_it_is_known_as_loaded(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    path = project.put("a.csv", "2024-05-06T11:58:00")
+    (landed,) = project.scan().landed
+    project.discovery.loaded("a.csv")  # its commit is not in the ledger yet
+    os.utime(path, ns=(1, 1))
+    assert project.scan() == NOTHING
+    project.load(landed)
+    project.discovery.loaded("a.csv")
+    assert not project.discovery._digests
+    os.utime(path, ns=(2, 2))
+    assert project.scan() == DiscoveredFiles(repeated=[repeated(path)])
+    project.put("a.csv", "2024-05-06T11:59:00")
+    assert [len(project.scan().clashes) for _ in range(3)] == [0, 0, 1]
 
 
 def test_an_unreadable_file_is_told_after_three_scans(tmp_path: Path) -> None:

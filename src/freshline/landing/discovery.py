@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from freshline.definitions.sections.feeds import Feed
@@ -20,6 +21,7 @@ from freshline.landing.scanner import Scanner, SeenFile
 _OPENING_BYTES: Final = 256 << 10  # opening a file takes as long as reading this many bytes
 # A larger file is always loaded: other feeds would wait while its values are read.
 _COMPARED_BYTES: Final = 64 << 20
+_NO_VALUES: Final[Mapping[str, KeyValues | None]] = MappingProxyType({})  # one for all files of a backlog
 
 
 class KnownFile(Protocol):
@@ -39,7 +41,6 @@ class FoundFile:
 
     feed: str
     name: str
-    path: Path
     size: int
     mtime_ns: int
     digest: str
@@ -50,7 +51,7 @@ class FoundFile:
     timestamp_us: int | None  # the effective timestamp: minus the lateness, and cut if it is too far ahead
     cut: bool
     # For each table with `discard`: the file's newest values, None if they are unknown.
-    values: Mapping[str, KeyValues | None] = field(default_factory=dict)
+    values: Mapping[str, KeyValues | None] = field(default_factory=lambda: _NO_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,6 @@ class RepeatedFile:
 
     feed: str
     name: str
-    path: Path
     size: int  # as it was seen; another file may replace it
     mtime_ns: int
     digest: str
@@ -137,7 +137,7 @@ class Discovery:
         self._result = DiscoveredFiles()  # after an error, the next scan continues with this
         self._troubles: dict[str, str] = {}  # by reason: the first file of the round that could not be read
         self._link_told = False
-        self._digests: dict[str, str] = {}  # of files that have landed and still exist
+        self._digests: dict[str, str] = {}  # of files that have landed, are not loaded and still exist
         self._ahead_us = feed.period_us if landing.ahead_us is None else landing.ahead_us
 
     def scan(self, now_us: int, bytes_max: float = inf) -> DiscoveredFiles:
@@ -169,6 +169,13 @@ class Discovery:
         self._digests.pop(name, None)
         self._open[name] = _Open(SeenFile(name, str(self._scanner.root / name), -1, -1))
 
+    def loaded(self, name: str) -> None:
+        """Forgets a file that was loaded: from then on it is compared with `known`."""
+        if name in self._digests and self._known(name) is not None:
+            del self._digests[name]
+            if not self._digests:
+                self._digests.clear()  # an emptied dictionary keeps the memory of its largest size
+
     def _look(self, now_us: int) -> None:
         """Starts a round: all files that have not been reported yet, in the order of their names."""
         scanner = self._scanner
@@ -179,6 +186,8 @@ class Discovery:
             self._digests.pop(name, None)
         self._open.update((found.name, _Open(found)) for found in scanner.fresh)
         self._round = sorted(self._open, reverse=True)
+        if not self._open:
+            self._open.clear()
 
     def _examine(self, candidate: _Open, now_us: int) -> int:
         """Examines a file and returns the bytes read."""
@@ -237,7 +246,6 @@ class Discovery:
         return FoundFile(
             feed=feed,
             name=found.name,
-            path=path,
             size=found.size,
             mtime_ns=found.mtime_ns,
             digest=digest,
@@ -250,7 +258,9 @@ class Discovery:
             values=values,
         )
 
-    def _values(self, found: SeenFile) -> dict[str, KeyValues | None]:
+    def _values(self, found: SeenFile) -> Mapping[str, KeyValues | None]:
+        if not self._compared:
+            return _NO_VALUES
         if found.size > _COMPARED_BYTES:
             return dict.fromkeys(self._compared)
         path = Path(found.path)
@@ -281,7 +291,7 @@ def _is_plain(verdict: _Verdict) -> bool:
 
 
 def _repeated(feed: str, found: SeenFile, digest: str) -> RepeatedFile:
-    return RepeatedFile(feed, found.name, Path(found.path), found.size, found.mtime_ns, digest)
+    return RepeatedFile(feed, found.name, found.size, found.mtime_ns, digest)
 
 
 def _reason(error: OSError) -> str:

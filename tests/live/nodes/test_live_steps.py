@@ -24,6 +24,7 @@ from freshline.live.loop.messages import JobEnded
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.nodes.node_join import make_placement
 from freshline.live.nodes.step_figures import NO_ROWS, CommittedStep, StepFigures
+from freshline.live.nodes.step_status import STEPS as STEP_SECTION
 from freshline.live.nodes.step_worker import StepJudge, StepWorker
 from freshline.live.tables.file_to_load import FileToLoad
 from freshline.live.tables.judge import FailureCounts, LoadFailures
@@ -229,6 +230,31 @@ def test_rows_are_counted_by_how_old_they_were(kernel: Kernel, tmp_path: Path) -
     steps = {step.name: step for step in book.steps(kernel)}
     assert (steps["near"].rows, steps["near"].misses, steps["near"].backlog) == (3, 1, 0)
     assert (steps["readings"].backlog, steps["readings"].freshness_us) == (1, None)
+
+
+def test_a_step_with_many_late_rows_is_warned_of_once(
+    kernel: Kernel, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    notes = RunNotes(0)
+    judging = judge(kernel, tmp_path / "project", notes)
+    job = started(kernel, 10 * S, FileArrived("readings", found(5 * S, "a.csv")))
+    part = job.parts[0]
+    late = FileToLoad(5 * S, "b.csv", FileFacts(ConsumedFile("b.csv", 1, 1, "x"), 9, 3 * S, 5 * S))
+    part = part._replace(instance=part.instance._replace(loaded_from=5 * S, files=(late,)))
+    for at in (11 * S, 12 * S):
+        outcome = (CommittedStep(part, LoadResult(5 * S, 10, 2, 1, ()), at, NO_ROWS),)
+        judging.judge(JobEnded(job, outcome, at, judging), at)
+    warning = (
+        "readings: 2 of 10 rows (20.0%) came late, and derived tables lack them until `freshline rebuild`: "
+        "`lateness: 3s` of feed readings would have caught them"
+    )
+    assert [note for note in notes.lines if "came late" in note] == [f"+11s {warning}"]
+    assert caplog.text.count(warning) == 1
+    (row,) = [row for row in judging._book.steps(kernel) if row.name == "readings"]
+    now = warning.replace("2 of 10", "4 of 20")
+    assert (row.late_warning, row.record()["late_warning"]) == (now, now)
+    assert STEP_SECTION.lines([row], 12 * S)["Messages"] == [now]
+    assert STEP_SECTION.verdict_lines([row], 12 * S) == [f"[yellow]Late[/]: {now}."]
 
 
 def test_the_other_node_follows_what_it_reads(tmp_path: Path, kernel: Kernel) -> None:

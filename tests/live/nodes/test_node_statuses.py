@@ -62,6 +62,7 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "rows_shed": 0,
             "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
+            "late_warning": None,
         },
         {
             "name": "alerts",
@@ -74,6 +75,7 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "rows_shed": 0,
             "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
+            "late_warning": None,
         },
     ]
     assert record["outputs"] == [

@@ -1,9 +1,11 @@
 """Files are found in time and told once, whatever happens to them and whatever other feeds deliver."""
 
 import errno
+import gc
 import os
 import queue
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -318,3 +320,29 @@ def test_the_files_of_a_feed_are_looked_for_once_all_of_its_tables_are_warm(tmp_
         landed = watched.found.get(timeout=PATIENCE_S)
         assert (landed.feed, set(landed.tables), landed.waited) == ("trickle", {"b", "c"}, True)
         watched.until_quiet()
+
+
+def test_a_loaded_file_that_stays_takes_little_memory(tmp_path: Path) -> None:
+    """Its name and 24 bytes: a directory may keep a million files, and a run goes on for months."""
+    names = [f"events-{number}-of-the-year-2024.csv" for number in range(500)]
+    with closing(Watched(tmp_path)) as watched:
+        folder = watched.landing["flood"]
+        folder.mkdir()
+        for number, name in enumerate(names):
+            (folder / name).write_text(f"ts,n\n2024-05-06T12:00:00,{number}\n")
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            watched.watch.start(watched.found.put)
+            for _ in names:
+                landed = watched.found.get(timeout=PATIENCE_S)
+                (file,) = files_to_load([landed.file])
+                watched.ledger.remember("a", file.facts.consumed)
+                watched.watch.loaded("a", [file.name])
+            del landed, file
+            watched.until_quiet()
+            gc.collect()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (after - before) / len(names) < 350

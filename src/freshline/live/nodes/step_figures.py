@@ -18,6 +18,7 @@ from freshline.kernel.steps.job import StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.live.nodes.step_status import OutputStatus, StepStatus
 from freshline.live.tables.judge import FailureCounts
+from freshline.live.tables.late_rows import LateRows
 from freshline.spark.loading.load_result import LoadResult
 from freshline.sql.columns import LATE_COLUMN
 from freshline.storage.delta.read_table import ReadTable
@@ -38,8 +39,7 @@ class CommittedStep:
 
 @dataclass(slots=True)
 class _Seen:
-    rows: int = 0
-    rows_late: int = 0
+    late: LateRows
     rows_shed: int = 0
     misses: int = 0
     # Of an output:
@@ -54,20 +54,25 @@ class StepFigures:
         self._steps = warehouse.steps
         self._node = node
         self._troubles = troubles
-        self._seen = {name: _Seen() for name in warehouse.steps}
+        self._seen = {
+            name: _Seen(LateRows(name, None if step.feed is None else warehouse.feeds[step.feed]))
+            for name, step in warehouse.steps.items()
+        }
 
-    def done(self, done: CommittedStep) -> None:
+    def done(self, done: CommittedStep) -> str | None:
+        """Counts a committed step; returns the warning when many of its rows have come late."""
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
         seen.misses += done.at > done.part.instance.deadline
-        if done.committed is not None:
-            seen.rows += done.committed.rows
-            seen.rows_late += done.committed.rows_late
-            seen.rows_shed += done.committed.rows_shed
         if deadline_us is not None:
             ages_us = done.at - done.instants
             seen.latencies.add(ages_us)
             seen.rows_missed += int((ages_us > deadline_us).sum())
+        committed = done.committed
+        if committed is None:
+            return None
+        seen.rows_shed += committed.rows_shed
+        return seen.late.add(committed.rows, committed.rows_late, done.part.loaded_from, done.part.files)
 
     def steps(self, kernel: Kernel) -> tuple[StepStatus, ...]:
         return tuple(
@@ -77,11 +82,12 @@ class StepFigures:
                 sub_deadline_us=step.terms.sub_deadline_us,
                 misses=self._seen[step.name].misses,
                 backlog=len(step.waiting) + (step.job is not None),
-                rows=self._seen[step.name].rows,
-                rows_late=self._seen[step.name].rows_late,
+                rows=self._seen[step.name].late.rows,
+                rows_late=self._seen[step.name].late.late,
                 freshness_us=None if step.empty else step.freshness,
                 message=self._troubles.reason(step.name),
                 rows_shed=self._seen[step.name].rows_shed,
+                late_warning=self._seen[step.name].late.warning,
             )
             for step in steps_of(kernel)
         )

@@ -14,7 +14,7 @@ from freshline.base.duration import format_duration, seconds
 from freshline.base.instants import written
 from freshline.live.status.screen_table import count, screen_table
 from freshline.live.status.section import NodeMerge, StatusSection, newest_by_name
-from freshline.live.tables.table_status import shed_lines
+from freshline.live.tables.table_status import late_lines, shed_lines
 from freshline.planning.plan.step_placement import StepPlacement
 
 
@@ -57,6 +57,7 @@ class StepStatus:
     freshness_us: int | None
     message: str | None = None  # the last failure
     rows_shed: int = 0  # records that `shed` left out
+    late_warning: str | None = None  # if a noticeable share of its rows came late
 
     def record(self) -> dict[str, Any]:
         """The step as JSON for users' programs."""
@@ -71,6 +72,7 @@ class StepStatus:
             "rows_shed": self.rows_shed,
             "freshness": written(self.freshness_us),
             "last_error": self.message,
+            "late_warning": self.late_warning,
         }
 
 
@@ -144,9 +146,15 @@ class StepSection(StatusSection[StepStatus]):
 
     def lines(self, rows: Sequence[StepStatus], as_of_us: int) -> dict[str, list[str]]:
         return {
-            "Messages": [f"{row.name}: {row.message}" for row in rows if row.message],
+            "Messages": [
+                *(f"{row.name}: {row.message}" for row in rows if row.message),
+                *(row.late_warning for row in rows if row.late_warning),
+            ],
             "Left out": shed_lines({row.name: row.rows_shed for row in rows}),
         }
+
+    def verdict_lines(self, rows: Sequence[StepStatus], at_us: int) -> list[str]:
+        return late_lines(row.late_warning for row in rows)
 
 
 class PlacementSection(StatusSection[PlacementStatus]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from freshline.live.tables.update_worker import SparkWorker
 from freshline.spark.loading.load import Load
 from freshline.spark.loading.load_result import LoadResult
 from freshline.storage.delta.stored_table import StoredTable
+
+_logger = logging.getLogger(__name__)
 
 
 class _Commit(NamedTuple):
@@ -120,7 +123,10 @@ class StepJudge:
             return StepsDropped(job)
         began = job.start
         for done in outcome:
-            self._book.done(done)
+            warning = self._book.done(done)
+            if warning is not None:
+                self._notes.note(now, warning)
+                _logger.warning("%s", warning)
             if self.on_committed is not None and done.committed is not None:
                 committed: LoadResult = done.committed
                 self.on_committed(done.part.name, done.part.loaded_from, committed.freshness, committed.rows)

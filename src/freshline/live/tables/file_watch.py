@@ -72,10 +72,12 @@ class FileWatch:
             )
             for name in feeds.read
         }
-        # By feed and name, then by table that has not loaded it: the file that was posted for the table.
-        self._files: dict[tuple[str, str], dict[str, FileToLoad]] = {}
+        # By feed, by name, then by table that has not loaded it: the file that was posted for the table.
+        self._files: dict[str, dict[str, dict[str, FileToLoad]]] = {name: {} for name in feeds.read}
         self._left: set[tuple[str, str]] = set()  # (table, name) of files that a running job leaves out
         self._again: deque[tuple[str, str]] = deque()  # (feed, name) of files to search for again
+        self._loaded: deque[tuple[str, str]] = deque()  # (feed, name) of files that discovery may forget
+        self._wanting: dict[frozenset[str], frozenset[str]] = {}  # each set of tables once, not for each file
         self._lock = threading.Lock()  # for the above: tables load files while others are found
         self._untold: list[tuple[str, Callable[[], None]]] = []  # by feed: posts to retry
         self._troubles: dict[tuple[str, str | None], str] = {}  # by feed and folder: the last report
@@ -109,16 +111,20 @@ class FileWatch:
         """Forgets files that a table has loaded or that were quarantined."""
         feed = self._feeds.of(table)
         with self._lock:
+            files = self._files[feed]
             for name in names:
-                waiting = self._files[feed, name]
+                waiting = files[name]
                 file = waiting.pop(table, None)
                 if file is not None:
                     self._let_go(table, file.facts)
                 if not waiting:
-                    del self._files[feed, name]
+                    del files[name]
+                    self._loaded.append((feed, name))
                 if (table, name) in self._left:
                     self._left.remove((table, name))
                     self._again.append((feed, name))
+            if not files:
+                files.clear()  # an emptied dictionary keeps the memory of its largest size
 
     def leave(self, table: str, name: str) -> None:
         """Marks an unreachable file that a table's job leaves out: it is searched for again."""
@@ -128,12 +134,12 @@ class FileWatch:
     def waiting(self, feed: str) -> list[str]:
         """The names of a feed's files that some table has not loaded, in the order found."""
         with self._lock:
-            return [name for of, name in self._files if of == feed]
+            return [*self._files[feed]]
 
     def waiting_for(self, table: str) -> int:
         """The number of files that this table has not loaded."""
         with self._lock:
-            return sum(table in tables for tables in self._files.values())
+            return sum(table in tables for files in self._files.values() for tables in files.values())
 
     def unread(self) -> list[str]:
         """Sentences about feeds whose landing directories could not be read at the last look."""
@@ -150,6 +156,7 @@ class FileWatch:
             elif self._backlogged:
                 self._scan(self._backlogged.popleft())
             self._refusals.try_again()
+            self._forget_loaded()
             while self._again:
                 feed, name = self._again.popleft()
                 self._discoveries[feed].look_again(name)
@@ -158,6 +165,14 @@ class FileWatch:
             self._untold = [(feed, tell) for feed, tell in self._untold if not self._tell(feed, tell)]
             if self._untold or self._backlogged or self._refusals.are_fresh():
                 self._found_at_look = self._looks
+
+    def _forget_loaded(self) -> None:
+        """Lets discovery forget loaded files. The ledger is asked here, not in the driver's thread."""
+        while self._loaded:
+            feed, name = self._loaded[0]
+            if not self._tell(feed, partial(self._discoveries[feed].loaded, name)):
+                return  # the next look tries again
+            self._loaded.popleft()
 
     def _look(self) -> None:
         """Looks at every feed whose tables are warm; backlogs are read in parts in between."""
@@ -210,8 +225,17 @@ class FileWatch:
             with self._lock:
                 self._correct(changed)
             if changed.timestamp_us is not None:  # tables that had skipped it must load the new content
-                self._untold.append((changed.feed, partial(self._landed, changed, waited)))
-        self._untold += [(landed.feed, partial(self._landed, landed, waited)) for landed in found.landed]
+                self._announce(changed, waited)
+        landed = deque(found.landed)
+        found.landed.clear()  # of a backlog, either the found file is in memory or the posted one
+        while landed:
+            self._announce(landed.popleft(), waited)
+
+    def _announce(self, landed: FoundFile, waited: bool) -> None:
+        """Posts a found file, unless an earlier post has to be retried first."""
+        tell = partial(self._landed, landed, waited)
+        if self._untold or not self._tell(landed.feed, tell):
+            self._untold.append((landed.feed, tell))
 
     def _tell(self, feed: str, tell: Callable[[], None]) -> bool:
         """Posts; returns whether that worked."""
@@ -255,14 +279,15 @@ class FileWatch:
             missing = self._books.missing(landed.feed, landed.name)
             waiting = self._correct(landed)
             wanting = frozenset(missing - waiting.keys())
+            wanting = self._wanting.setdefault(wanting, wanting)
             file = FileToLoad(timestamp_us, landed.name, self._facts(landed, wanting))
             if wanting:
-                self._files[landed.feed, landed.name] = waiting | dict.fromkeys(wanting, file)
+                self._files[landed.feed][landed.name] = waiting | dict.fromkeys(wanting, file)
             return wanting, file
 
     def _correct(self, landed: FoundFile) -> dict[str, FileToLoad]:
         """The posted files of that name that tables have not loaded, with their facts updated."""
-        waiting = self._files.get((landed.feed, landed.name), {})
+        waiting = self._files[landed.feed].get(landed.name, {})
         if waiting:
             for table, file in waiting.items():
                 self._let_go(table, file.facts)
@@ -274,11 +299,11 @@ class FileWatch:
     def _facts(self, landed: FoundFile, tables: Collection[str]) -> FileFacts:
         # A timestamp from a name is not one of a record.
         newest = None if landed.oldest_us is None else landed.newest_us
-        offers = {}
-        if self._discarding is not None:
+        if self._discarding is not None and landed.values:
             compared = {table: each for table, each in landed.values.items() if table in tables}
             offers = self._discarding.offers(compared, self._clock(), newest)
-        return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
+            return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest, offers)
+        return FileFacts(_consumed(landed), landed.records, landed.oldest_us, newest)
 
     def _let_go(self, table: str, facts: FileFacts) -> None:
         """Drops a table's offer: the file was loaded, quarantined or overwritten."""

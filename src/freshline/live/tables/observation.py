@@ -17,8 +17,8 @@ from freshline.live.loop.messages import FileFound
 from freshline.live.loop.run_notes import RunNotes
 from freshline.live.tables.burst_watch import BurstWatch
 from freshline.live.tables.feed_health import FeedHealth
-from freshline.live.tables.file_to_load import FileToLoad, files_to_load
-from freshline.live.tables.late_rows import is_much_late, late_sentence
+from freshline.live.tables.file_to_load import FileToLoad
+from freshline.live.tables.late_rows import LateRows
 from freshline.live.tables.recoveries import Recoveries
 from freshline.live.warm_up.warm_plans import WarmPlans
 from freshline.planning.plan.plan import Plan
@@ -31,10 +31,8 @@ _logger = logging.getLogger(__name__)
 class ObservedTable:
     """The observations of one table during a run."""
 
-    rows: int = 0
-    rows_late: int = 0
+    late: LateRows
     rows_shed: int = 0
-    lateness_us: int = 0  # the `lateness` that would have caught all late rows
     discarded: int = 0  # files
     jobs: int = 0
     staleness_max_us: int | None = None
@@ -42,6 +40,14 @@ class ObservedTable:
     asserted_max_us: int | None = None  # the worst staleness while its bound was asserted
     recovering: bool = False
     samples: list[tuple[int, int]] = field(default_factory=list)  # (instant, staleness)
+
+    @property
+    def rows(self) -> int:
+        return self.late.rows
+
+    @property
+    def rows_late(self) -> int:
+        return self.late.late
 
 
 class LiveObservation:
@@ -54,7 +60,10 @@ class LiveObservation:
         self._started = started
         self._notes = notes
         self._warmth = warmth
-        self.tables = {name: ObservedTable() for name in warehouse.tables}
+        self.tables = {
+            name: ObservedTable(LateRows(name, None if table.feed is None else warehouse.feeds[table.feed]))
+            for name, table in warehouse.tables.items()
+        }
         self.feeds = {name: FeedHealth(feed, started) for name, feed in warehouse.feeds.items()}
         sources = {name: warehouse.tables[name].sources for name in warehouse.topological_order}
         self._bursts = {
@@ -150,10 +159,10 @@ class LiveObservation:
         """Records loaded rows and decides whether the table's bound counts from here on."""
         name = job.task.name
         seen, feed = self.tables[name], self.feed_of(name)
-        seen.rows += update.rows
-        seen.rows_late += update.rows_late
-        if update.rows_late:
-            self._late(job, seen, now)
+        warning = seen.late.add(update.rows, update.rows_late, job.loaded_from, job.files)
+        if warning is not None:
+            self._notes.note(now, warning)
+            _logger.warning("%s", warning)
         seen.rows_shed += update.rows_shed
         seen.discarded += update.discarded
         seen.jobs += 1
@@ -165,22 +174,6 @@ class LiveObservation:
         self.asserted.ended(job, update.freshness, ended_at, bound_us, delivers, warm)
         if update.computed:
             self._warmth.warmed(name, ended_at)
-
-    def _late(self, job: Update, seen: ObservedTable, now: int) -> None:
-        """Records how late records came, and warns once a noticeable share of them is late."""
-        feed = self._warehouse.tables[job.task.name].feed
-        if feed is None:
-            return
-        told = is_much_late(seen.rows_late, seen.rows, seen.lateness_us)
-        facts = [file.facts for file in files_to_load(job.files)]
-        oldest = [each.oldest for each in facts if each.oldest is not None]
-        # A record at the freshness is late too.
-        newest = job.loaded_from + self._warehouse.feeds[feed].landing.lateness_us
-        seen.lateness_us = max(seen.lateness_us, newest - min(oldest, default=newest) + 1)
-        if not told and is_much_late(seen.rows_late, seen.rows, seen.lateness_us):
-            text = late_sentence(job.task.name, feed, seen.rows_late, seen.rows, seen.lateness_us)
-            self._notes.note(now, text)
-            _logger.warning("%s", text)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -179,7 +179,7 @@ class TableSection(StatusSection[TableStatus]):
         if unloaded:
             tables = f"{unloaded} of {targets} {'table' if targets == 1 else 'tables'}"
             lines.append(f"[yellow]Not loaded[/]: {tables} with a target.")
-        return [*lines, *(f"[yellow]Late[/]: {row.late_warning}." for row in rows if row.late_warning)]
+        return [*lines, *late_lines(row.late_warning for row in rows)]
 
     def unexplained(
         self, rows: Sequence[TableStatus], asserted_max_us: Mapping[str, int | None]
@@ -216,6 +216,11 @@ def verdict(table: TableStatus) -> Verdict | None:
     if exceeds(table.staleness_max_us, table.staleness_bound_us):
         return "above bound"
     return None if table.target_lag_us is None else "kept"
+
+
+def late_lines(warnings: Iterable[str | None]) -> list[str]:
+    """A line of the summary for each table or step with many late rows."""
+    return [f"[yellow]Late[/]: {warning}." for warning in warnings if warning]
 
 
 def shed_lines(shed: Mapping[str, int]) -> list[str]:

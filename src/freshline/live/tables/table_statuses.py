@@ -9,8 +9,7 @@ from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.task import RUNNING
 from freshline.kernel.tables.task import TableTask, tables_of
 from freshline.live.tables.judge import FailureCounts
-from freshline.live.tables.late_rows import is_much_late, late_sentence
-from freshline.live.tables.observation import LiveObservation, ObservedTable
+from freshline.live.tables.observation import LiveObservation
 from freshline.live.tables.recoveries import RecoveryDue, dues
 from freshline.live.tables.table_status import TableStatus
 from freshline.planning.plan.plan import Plan
@@ -40,12 +39,6 @@ class TableStatuses:
             rows[name] = self._row(tasks[name], now, rows, due.get(name))
         return tuple(rows[name] for name in self._warehouse.tables)
 
-    def _late_warning(self, name: str, seen: ObservedTable) -> str | None:
-        feed = self._warehouse.tables[name].feed
-        if feed is None or not is_much_late(seen.rows_late, seen.rows, seen.lateness_us):
-            return None
-        return late_sentence(name, feed, seen.rows_late, seen.rows, seen.lateness_us)
-
     def recoveries(self, now: int, kernel: Kernel) -> tuple[str, ...]:
         """Sentences about the present recoveries and the latest ended ones."""
         return tuple(self._observation.recoveries.lines(kernel, now, dues(kernel, now), self._plans))
@@ -71,7 +64,7 @@ class TableStatuses:
             shed_rows=seen.rows_shed,
             discarded_files=seen.discarded,
             jobs=seen.jobs,
-            late_warning=self._late_warning(name, seen),
+            late_warning=seen.late.warning,
             message=self._failures.reason(name),
             staleness_max_us=seen.staleness_max_us,
             lag_max_us=seen.lag_max_us,

@@ -48,7 +48,9 @@ def plans_to_warm(
 
 def _newest(landing: Path) -> list[str]:
     """The names of the newest files in a directory."""
-    newest = nlargest(_NEWEST, Scanner(landing).scan(clock()), key=lambda found: found.mtime_ns)
+    scanner = Scanner(landing)
+    scanner.scan(clock())
+    newest = nlargest(_NEWEST, scanner.fresh, key=lambda found: found.mtime_ns)
     return [found.name for found in newest]
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from freshline.storage.delta.files import ConsumedFile
 from freshline.storage.delta.last_values import FileOffer
+
+_NO_OFFERS: Final[Mapping[str, FileOffer]] = MappingProxyType({})  # one for all files of a backlog
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,7 @@ class FileFacts:
     records: int
     oldest: int | None  # the records' timestamps, if known
     newest: int | None
-    offers: Mapping[str, FileOffer] = field(default_factory=dict)  # by table with `discard`
+    offers: Mapping[str, FileOffer] = field(default_factory=lambda: _NO_OFFERS)  # by table with `discard`
 
 
 class LoadFile(Protocol):
