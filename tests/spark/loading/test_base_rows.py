@@ -1,5 +1,7 @@
 """A base table's rows: what its `select` gives, whichever way it is run, of the very files it names."""
 
+import csv
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from freshline.definitions.load import loads
+from freshline.definitions.sections.feed_entry import DELIMITERS
+from freshline.landing.record_reader import RecordReader
 from freshline.spark.loading.frames import base_rows, read_files
 from freshline.spark.loading.projection import plain_projection
 
@@ -123,3 +127,20 @@ def test_a_key_that_a_json_record_does_not_have_is_a_null(spark, tmp_path: Path)
     project = PROJECT.replace("format: csv", "format: json") % "SELECT * FROM orders"
     (row,) = read_files(spark, loads(project).feeds["orders"], [str(tmp_path / "1.json")]).collect()
     assert (row.item, row.price) == (None, 3)
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_values_are_divided_at_the_delimiter_unless_they_are_quoted(spark, tmp_path: Path, delimiter):
+    """The rows that Spark loads, and as many as discovery has counted."""
+    given = PROJECT.replace("format: csv", f"format: csv, delimiter: {json.dumps(delimiter)}")
+    feed = loads(given % "SELECT * FROM orders").feeds["orders"]
+    items = ["tea", "tea, green", f"one{delimiter}two", 'a "cup"', " ", "x;y|z"]
+    path = tmp_path / "1.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(["ts", "item", "price"])
+        writer.writerows([f"2026-01-01T00:00:0{n}Z", item, n] for n, item in enumerate(items))
+    rows = read_files(spark, feed, [str(path)]).collect()
+    assert [(row.item, row.price) for row in rows] == [(item, n) for n, item in enumerate(items)]
+    found = RecordReader(feed.landing).read(path)
+    assert (found.count, found.newest_us) == (len(items), 1_767_225_605_000_000)

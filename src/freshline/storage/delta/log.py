@@ -68,13 +68,19 @@ def commit_information(table: Path, version: int) -> dict[str, Any]:
     return {}
 
 
-def is_whole(table: Path, version: int) -> bool:
-    """Whether every line of a commit is JSON, and there is one."""
+def check_newest(table: Path, version: int) -> None:
+    """Raises InputError if the newest commit is damaged, for example cut short by a full disk."""
+    path = commit_path(table, version)
     try:
-        lines = commit_path(table, version).read_text(encoding="utf-8").splitlines()
-        return bool([json.loads(line) for line in lines if line.strip()])
+        lines = path.read_text(encoding="utf-8").splitlines()
+        whole = bool([json.loads(line) for line in lines if line.strip()])
     except ValueError:
-        return False
+        whole = False
+    if not whole:
+        raise InputError(
+            f"the newest commit of table {table.name} is damaged: {path} is not whole",
+            "Restore that file from a backup; or delete it, and the next run loads its data files again",
+        )
 
 
 def committed_at(information: Mapping[str, Any]) -> int | None:

@@ -20,7 +20,6 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from freshline.base.errors import InputError
 from freshline.base.processes import process_start
 from freshline.storage.delta import log
 
@@ -54,14 +53,10 @@ class LogWindow:
                     raise
 
     def check_newest(self) -> None:
-        """Raises InputError if the newest commit is damaged, for example cut short by a full disk."""
-        version = log.commits(self.root).stop - 1
-        if version >= 0 and not log.is_whole(self.root, version):
-            path = log.commit_path(self._table, version)
-            raise InputError(
-                f"the newest commit of table {self._table.name} is damaged: {path} is not whole",
-                "Restore that file from a backup; or delete it, and the next run loads its data files again",
-            )
+        """Raises InputError if the newest commit is damaged."""
+        present = log.commits(self.root)
+        if present:
+            log.check_newest(self._table, present[-1])
 
     def has(self, version: int) -> bool:
         return log.has(self.root, version)

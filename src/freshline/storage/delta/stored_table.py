@@ -120,8 +120,11 @@ class StoredTable(ReadTable):
     def open(cls, path: Path, timestamp: str) -> StoredTable:
         """The table at a path, for readers."""
         try:
+            present = log.commits(path)
+            if present:
+                log.check_newest(path, present[-1])
             return cls(path, timestamp, DeltaTable(path), LogWindow(path))
-        except TableNotFoundError as error:
+        except (TableNotFoundError, FileNotFoundError) as error:
             raise InputError(f"there is no table at {path}", "Let 'freshline run' make it first") from error
 
     @property
