@@ -50,16 +50,17 @@ def nothing_begins(kernel: Kernel, now: int, events: Sequence[Event]) -> bool:
     return not instructions
 
 
-LATE = StepTerms(10, 50, distance_us=100, held_us=500, files_most=3)
+LATE = StepTerms(10, 50, distance_us=100, files_most=3)
 USUAL = StepTerms(10, 50, distance_us=100)
 
 
 def test_a_backlog_gives_way_to_other_files_and_is_loaded_in_jobs_of_several() -> None:
     kernel, (late, usual) = recovering_node(LATE, USUAL)
-    first = begun(kernel, 1_000, files("f0", 410, 510, 610, 710, 810, 910))
-    # The first file was held back, and the others came too soon after it.
+    oldest = begun(kernel, 990, files("f0", 310, 410, 510, 610, 710, 810, 910))
+    assert not oldest.parts[0].instance.recovery  # it would have been no burden to the others
+    first = begun(kernel, 1_000, [StepsCommitted(oldest)])
     assert first.record()["parts"] == [
-        {"step": "A0", "from": 0, "to": 610, "files": [410, 510, 610], "recovery": True}
+        {"step": "A0", "from": 310, "to": 610, "files": [410, 510, 610], "recovery": True}
     ]
     assert nothing_begins(kernel, 1_001, files("f1", 1_001))
     assert nothing_begins(kernel, 1_005, files("f0", 1_005))  # it is behind the backlog
@@ -97,7 +98,8 @@ def test_files_may_seem_to_come_sooner_by_the_time_that_finding_takes() -> None:
 
 def test_a_failed_job_of_a_backlog_is_retried_as_it_was() -> None:
     kernel, _ = recovering_node(LATE)
-    first = begun(kernel, 1_000, files("f0", 410, 510, 610, 710))
+    oldest = begun(kernel, 990, files("f0", 310, 410, 510, 610, 710))
+    first = begun(kernel, 1_000, [StepsCommitted(oldest)])
     assert nothing_begins(kernel, 1_010, [JobFailed(first, 1_020)])
     again = begun(kernel, 1_020, [])
     assert again.parts == first.parts
@@ -105,7 +107,8 @@ def test_a_failed_job_of_a_backlog_is_retried_as_it_was() -> None:
 
 def test_a_job_of_a_backlog_that_drops_its_last_files_ends_earlier() -> None:
     kernel, (step,) = recovering_node(LATE)
-    first = begun(kernel, 1_000, files("f0", 410, 510, 610, 710))
+    oldest = begun(kernel, 990, files("f0", 310, 410, 510, 610, 710))
+    first = begun(kernel, 1_000, [StepsCommitted(oldest)])
     event = StepsCommitted.from_record(StepsCommitted(first, 510).record(), kernel)
     second = begun(kernel, 1_010, [event])
     assert step.freshness == 510
@@ -121,13 +124,17 @@ def test_what_is_made_of_recovery_is_recovery_here_and_on_other_nodes() -> None:
         source.dependents.append(step)
         kernel.add(step)
         usual.pool.join(step)
-    first = begun(kernel, 1_000, files("f0", 410))
+    first = begun(kernel, 980, files("f0", 310, 410))
+    before = begun(kernel, 990, [StepsCommitted(first)])
+    assert before.parts[0].name == "B"
+    assert not before.parts[0].instance.recovery
     heard = RemoteAdvanced("r", 7, 1, 2, True)
     heard = RemoteAdvanced.from_record(heard.record(), kernel)
-    oldest = begun(kernel, 1_010, [StepsCommitted(first), heard])
+    oldest = begun(kernel, 1_000, [StepsCommitted(before), heard])
     assert oldest.parts[0].name == "C"
     assert oldest.parts[0].instance.recovery
-    made = begun(kernel, 1_020, [StepsCommitted(oldest)])
+    second = begun(kernel, 1_010, [StepsCommitted(oldest)])
+    made = begun(kernel, 1_020, [StepsCommitted(second)])
     assert made.parts[0].name == "B"
     assert made.parts[0].instance.recovery
     later = begun(kernel, 1_030, [StepsCommitted(made), RemoteAdvanced("r", 8)])

@@ -120,18 +120,13 @@ def add_step_tasks(assembly: Assembly) -> None:
 
 
 def _with_feed(terms: StepTerms, feed: Feed, files_most: int, live: bool) -> StepTerms:
-    """The terms of a step that loads a feed.
-
-    A file was held back if its newest record is older than the feed's `age` by a period. One that is a little
-    older than declared, and comes when it should, delays nothing else.
-    """
+    """The terms of a step that loads a feed."""
     assert feed.period_us is not None
     return replace(
         terms,
         burst_us=feed.period_us,
         distance_us=least_distance_us(feed),
         finding_us=min(FINDING_US, feed.period_us // 4) if live else 0,
-        held_us=feed.oldest_us + feed.landing.lateness_us + feed.next_file_us,
         files_most=files_most,
     )
 

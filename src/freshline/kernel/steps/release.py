@@ -11,7 +11,6 @@ from freshline.kernel.steps.job import Instance
 
 if TYPE_CHECKING:
     from freshline.kernel.steps.task import StepTask
-    from freshline.kernel.tables.events import DataFile
 
 
 class OnAdvance(ReleaseRule):
@@ -22,9 +21,8 @@ class OnAdvance(ReleaseRule):
     task's instance, with the sub-deadlines of its steps up to the next whose result leaves it. With those of
     all steps, as in (12), a branch of a task might come too late.
 
-    An instance is recovery if its file came too soon after the one before or was held back, if the last
-    commit of a source was recovery, or if recovery of its own step is still to be done. What an earlier run
-    left is recovery as well.
+    An instance is recovery if its file came too soon after others, if the last commit of a source was
+    recovery, or if recovery of its own step is still to be done. What an earlier run left is recovery too.
     """
 
     __slots__ = ("_burst_came_at", "_next_at", "_task")
@@ -67,15 +65,16 @@ class OnAdvance(ReleaseRule):
             came_at = self._burst_came_at = now
         files, task.files = task.files, []
         for file in files:
-            edge, recovery = max(task.claimed_to, file.timestamp), self._is_recovery(file, now)
+            edge, recovery = max(task.claimed_to, file.timestamp), self._is_recovery(now)
             task.add(self._instance(edge, now, came_at, now, recovery)._replace(files=(file,)))
 
-    def _is_recovery(self, file: DataFile, now: int) -> bool:
-        """Whether a file that came now is recovery; one that is not moves the time of the next."""
-        task, terms = self._task, self._task.terms
-        if task.recovering or (terms.held_us is not None and now - file.timestamp > terms.held_us):
-            return True
-        if now < self._next_at - terms.finding_us:
+    def _is_recovery(self, now: int) -> bool:
+        """Whether a file that comes now is recovery; one that is not moves the time of the next.
+
+        Its age does not matter: an old file that comes when one is due costs no more than another.
+        """
+        terms = self._task.terms
+        if self._task.recovering or now < self._next_at - terms.finding_us:
             return True
         self._next_at = max(now, self._next_at) + terms.distance_us
         return False

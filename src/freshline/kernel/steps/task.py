@@ -33,7 +33,6 @@ class StepTerms:
     burst_us: int = 0  # how long a burst lasts
     distance_us: int = 0  # the least time between two files that are no recovery
     finding_us: int = 0  # how much sooner a file may seem to come, since files take a moment to be found
-    held_us: int | None = None  # a file with a timestamp that is older was held back; None: none is
     files_most: int = 1  # how many files a job of recovery may have
 
 

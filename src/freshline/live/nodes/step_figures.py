@@ -59,7 +59,8 @@ class StepFigures:
     def done(self, done: CommittedStep) -> None:
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
-        seen.misses += done.at > done.part.instance.deadline
+        instance = done.part.instance
+        seen.misses += not instance.recovery and done.at > instance.deadline
         if done.committed is not None:
             seen.rows += done.committed.rows
             seen.rows_late += done.committed.rows_late
