@@ -15,6 +15,7 @@ from freshline.kernel.steps.events import StepsCommitted
 from freshline.kernel.steps.job import StepJob, StepRun
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
+from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
 from freshline.simulation.kind import SimulatedKind, SimulationSetup
 from freshline.simulation.rows import OutputRows, RowBatch, TableRows
@@ -47,7 +48,7 @@ class StepResult:
     node: str
     sub_deadline_us: int
     jobs: int
-    misses: int  # instances done after their deadline, or not done at the end though overdue
+    misses: int  # instances done after their deadline, or not done at the end though overdue; no recovery
     backlog: int  # instances not done at the end
     failed: int = 0  # jobs, each retried
     holds: ClassVar[bool] = True  # outputs count what is late
@@ -68,7 +69,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         self._slow = {name: float(factor) for name, factor in setup.conditions.slow.items()}
         self._failures = setup.failures
         self._proven = {output.name for output in setup.plan.outputs if output.holds}
-        self._faultless_until = _first_fault_at(setup)
+        self._faultless_until = _first_faults_at(setup)
         self._broken: set[str] = set()  # outputs
         self._draws = {}
         for name, step in warehouse.steps.items():
@@ -127,7 +128,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
             self._reached[part.name] = part.loaded_to
             self._forget(part.name)
             self._jobs[part.name] += 1
-            self._misses[part.name] += now > part.instance.deadline
+            self._misses[part.name] += not part.instance.recovery and now > part.instance.deadline
             latencies = self._latencies.get(part.name)
             if latencies is not None:
                 for each in rows:
@@ -185,15 +186,18 @@ class SimulatedSteps(SimulatedKind[StepJob]):
     def _asserts(self, output: str, now: int) -> bool:
         """Whether the output is proven, and nothing has gone wrong that its proof does not count."""
         failed_at = None if self._failures is None else self._failures.first_at
-        return output in self._proven and now < self._faultless_until and failed_at is None
+        return output in self._proven and now < self._faultless_until[output] and failed_at is None
 
     def _read(self, part: StepRun) -> list[RowBatch]:
         """The rows that a step reads: of its file, or of its range from its sources."""
         step = self._warehouse.steps[part.name]
         if step.feed is not None:
             feed = self._warehouse.feeds[step.feed]
-            came_at, before = part.instance.ready, self._newest.get(part.name)
-            return [_rows_of(feed, came_at, file.timestamp, before) for file in part.files]
+            before, found = self._newest.get(part.name), []
+            for file in part.files:
+                found.append(_rows_of(feed, part.instance.ready, file.timestamp, before))
+                before = max(file.timestamp, before or 0)
+            return found
         after, until = part.loaded_from, part.loaded_to
         return [rows for source in step.sources for rows in self._made[source].within(after, until)]
 
@@ -212,14 +216,20 @@ class SimulatedSteps(SimulatedKind[StepJob]):
             self._made[source].forget(min(read, default=self._reached[source]))
 
 
-def _first_fault_at(setup: SimulationSetup) -> int:
-    """When a feed of steps, or the runner, first fails; 0 if a step costs more than is planned."""
+def _first_faults_at(setup: SimulationSetup) -> dict[str, int]:
+    """By step: when one of its feeds, or the runner, first fails; 0 if any step costs more than is planned.
+
+    Outages of other feeds are no fault: their backlog gives way (docs/placement.md).
+    """
     warehouse, conditions = setup.plan.warehouse, setup.conditions
     if any(factor > 1 and name in warehouse.steps for name, factor in conditions.slow.items()):
-        return 0
-    loaded = {step.feed for step in warehouse.steps.values()}
-    faults = [times[0][0] for feed, times in conditions.outages.items() if feed in loaded]
-    return min([*faults, *(start for start, _ in conditions.crashes)], default=NEVER)
+        return dict.fromkeys(warehouse.steps, 0)
+    crashes = [start for start, _ in conditions.crashes]
+    found = {}
+    for name, feeds in StepGraph(warehouse).feeds.items():
+        outages = [times[0][0] for feed, times in conditions.outages.items() if feed in feeds]
+        found[name] = min([*outages, *crashes], default=NEVER)
+    return found
 
 
 def _kept(feed: Feed) -> float:

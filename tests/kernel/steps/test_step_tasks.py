@@ -178,7 +178,7 @@ def test_a_step_that_is_behind_the_one_before_it_catches_up_by_itself() -> None:
     done = run_steps(kernel, [], lambda name, burst: 10)
     validate(kernel)
     assert [(each.operator, each.burst) for each in done] == [
-        ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("B", 3),
+        ("B", 1), ("A", 2), ("A", 3), ("B", 2), ("B", 3),
     ]  # fmt: skip
 
 

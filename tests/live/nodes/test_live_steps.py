@@ -180,7 +180,7 @@ def test_a_file_that_is_out_of_reach_makes_nothing_fresher_so_that_its_rows_are_
     validate(kernel)
     assert over == [("readings", ["gone.csv"])]
     ranges = [(part.name, part.loaded_from, part.loaded_to) for part in job.parts]
-    assert ranges == [("readings", 0, 7 * S), ("high", 0, 7 * S)]
+    assert ranges == [("readings", 0, 7 * S)]
     assert commits.tables["readings"].freshness is None
     (waiting,) = kernel.task("readings").waiting
     assert (waiting.loaded_from, waiting.loaded_to) == (7 * S, 7 * S)

@@ -54,8 +54,8 @@ def test_a_message_says_how_many_rows_came_since_the_one_before(tmp_path: Path) 
     following.start(posted.put)
     told: list[RemoteCommit] = []
     try:
-        for rows, freshness in ((2, 200), (0, 300), (5, 400)):
-            _commit(written, rows, freshness)
+        for rows, freshness, recovery in ((2, 200, False), (0, 300, True), (5, 400, False)):
+            _commit(written, rows, freshness, recovery)
             while not told or told[-1].freshness < freshness:
                 message = posted.get(timeout=PATIENCE_S)
                 assert isinstance(message, RemoteCommit)
@@ -63,17 +63,17 @@ def test_a_message_says_how_many_rows_came_since_the_one_before(tmp_path: Path) 
             written.compact(1 << 20, 1 << 30)  # the same rows in other files
     finally:
         following.stop()
-    assert [(each.before, each.freshness, each.rows) for each in told] == [
-        (100, 200, 2),
-        (200, 300, 0),
-        (300, 400, 5),
+    assert [(each.before, each.freshness, each.rows, each.recovery) for each in told] == [
+        (100, 200, 2, False),
+        (200, 300, 0, True),
+        (300, 400, 5, False),
     ]
 
 
-def _commit(table: StoredTable, rows: int, freshness: int) -> None:
+def _commit(table: StoredTable, rows: int, freshness: int, recovery: bool = False) -> None:
     folder = f"data/{freshness}"
     (table.path / folder).mkdir(parents=True)
     if rows:
         instants = pa.array([freshness] * rows, pa.timestamp("us", "UTC"))
         pq.write_table(pa.table({"ts": instants}), table.path / folder / "part-0.parquet")
-    table.commit(folder, freshness, (), {})
+    table.commit(folder, freshness, (), {"recovery": True} if recovery else {})

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.nodes import NodePolicy
 from freshline.kernel.assembly.context import Assembly, elsewhere
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.preemption import PreemptivePool
+from freshline.kernel.recovery.terms import FINDING_US
 from freshline.kernel.steps.orders import order_of
 from freshline.kernel.steps.release import OnAdvance
 from freshline.kernel.steps.task import StepTask, StepTerms
+from freshline.planning.plan.step_graph import least_distance_us
+from freshline.planning.plan.step_recovery import StepRecovery
 
 
 class StepSpec(NamedTuple):
@@ -91,6 +96,7 @@ def add_step_tasks(assembly: Assembly) -> None:
     reads = {name: table.sources for name, table in warehouse.stored.items()}
     outputs = [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
     leaving = leaving_steps(reads, outputs, placed.tasks)
+    recovery = StepRecovery(warehouse, placed)
     specs = []
     for place, name in enumerate(warehouse.step_order):
         if node not in (None, placed.nodes[name]):
@@ -102,13 +108,27 @@ def add_step_tasks(assembly: Assembly) -> None:
             0 if own.policy == "fifo" else placed.limits_us.get(own.name, 0),  # fifo runs single steps
             name in leaving,
             step.align_us,
-            0 if step.feed is None else warehouse.feeds[step.feed].period_us or 0,
         )
+        if step.feed is not None:
+            most = 1 if own.policy == "fifo" else recovery.files_most(name)
+            terms = _with_feed(terms, warehouse.feeds[step.feed], most, assembly.live)
         specs.append(StepSpec(place, name, terms, step.sources, step.feed, assembly.found(name)))
     tasks = make_steps(assembly.kernel, specs, placed.tasks, assembly.freshness)
     for name in warehouse.steps:
         if name in tasks:
             assembly.kernel.add(tasks[name])
+
+
+def _with_feed(terms: StepTerms, feed: Feed, files_most: int, live: bool) -> StepTerms:
+    """The terms of a step that loads a feed."""
+    assert feed.period_us is not None
+    return replace(
+        terms,
+        burst_us=feed.period_us,
+        distance_us=least_distance_us(feed),
+        finding_us=min(FINDING_US, feed.period_us // 4) if live else 0,
+        files_most=files_most,
+    )
 
 
 def add_node_pools(assembly: Assembly) -> None:

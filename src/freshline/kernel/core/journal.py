@@ -13,7 +13,7 @@ from typing import Final, TextIO
 from freshline.kernel.core.events import Event, Instruction, Record
 
 # Changes when this version would misread an older version's journal.
-FORMAT: Final = 6
+FORMAT: Final = 7
 
 
 class Journal:

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class StepsCommitted(JobEvent):
-    """A job has ended: each of its steps is as fresh as the end of its range."""
+    """A job has ended: each of its steps is as fresh as the end of its range, or as it says."""
 
     word, of = "committed", StepJob
+    keys = (("reached", "reached"),)
     job: StepJob
+    reached: int | None = None  # of a job with several files, if the last of them were dropped
 
     def take(self, kernel: Kernel, now: int) -> None:
-        self.job.task.committed(self.job, now)
+        self.job.task.committed(self.job, now, self.reached)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from freshline.kernel.core.job import Job
@@ -21,6 +22,13 @@ class Instance(NamedTuple):
     created: int  # when all inputs of its task's first step were there
     ready: int  # when all its own inputs were there
     deadline: int  # created + the sub-deadlines of its task up to the next step whose result leaves the task
+    recovery: bool = False  # of a backlog: it gives way to all that is not
+
+    def with_later(self, later: Sequence[Instance]) -> Instance:
+        """One instance for this and later ones of a step that loads a feed."""
+        last = later[-1] if later else self
+        files = (*self.files, *(file for instance in later for file in instance.files))
+        return self._replace(loaded_to=last.loaded_to, files=files, ready=last.ready)
 
 
 class StepRun(NamedTuple):
@@ -69,6 +77,8 @@ class StepJob(Job):
             record: dict[str, Any] = {"step": part.name, "from": part.loaded_from, "to": part.loaded_to}
             if part.files:
                 record["files"] = [file.name for file in part.files]
+            if part.instance.recovery:
+                record["recovery"] = True
             parts.append(record)
         return super().record() | {"parts": parts}
 

@@ -14,31 +14,40 @@ from freshline.kernel.steps.task import StepTask
 
 
 class _ByInstance(Order[StepTask]):
-    """Orders by two keys of the next instance; ties go by the order of definition."""
+    """Orders by two keys of the next instance; ties go by the order of definition.
+
+    Recovery goes after all other work, the oldest data first: so a late output gets its rows one after
+    another, not all at the end.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps: list[tuple[int, int, int, StepTask]] = []
+        self._steps: list[tuple[bool, int, int, int, StepTask]] = []
 
     def keys(self, step: StepTask) -> tuple[int, int]:
         raise NotImplementedError
 
+    def _rank(self, step: StepTask) -> tuple[bool, int, int, int]:
+        first = step.parts[0].instance
+        keys = (first.loaded_to, first.ready) if first.recovery else self.keys(step)
+        return first.recovery, *keys, step.place
+
     def add(self, entry: StepTask) -> None:
-        heappush(self._steps, (*self.keys(entry), entry.place, entry))
+        heappush(self._steps, (*self._rank(entry), entry))
 
     def left(self, task: Task) -> None:
-        self._steps = [ready for ready in self._steps if ready[3] is not task]
+        self._steps = [ready for ready in self._steps if ready[-1] is not task]
         heapify(self._steps)
 
     def take(self, now: int, idle: list[int]) -> ReadyJob | None:
-        return heappop(self._steps)[3] if self._steps else None
+        return heappop(self._steps)[-1] if self._steps else None
 
     def goes_before(self, job: Job) -> bool:
         assert isinstance(job.task, StepTask)
-        return bool(self._steps) and self._steps[0][:3] < (*self.keys(job.task), job.task.place)
+        return bool(self._steps) and self._steps[0][:-1] < self._rank(job.task)
 
     def ready(self) -> list[StepTask]:
-        return [ready[3] for ready in self._steps]
+        return [ready[-1] for ready in self._steps]
 
 
 class EarliestStep(_ByInstance):

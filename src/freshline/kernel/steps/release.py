@@ -20,20 +20,28 @@ class OnAdvance(ReleaseRule):
     from when it is heard here: the blocking includes the delay. Deadlines count from the creation of the
     task's instance, with the sub-deadlines of its steps up to the next whose result leaves it. With those of
     all steps, as in (12), a branch of a task might come too late.
+
+    An instance is recovery if its file came too soon after others, if the last commit of a source was
+    recovery, or if recovery of its own step is still to be done. What an earlier run left is recovery too.
     """
 
-    __slots__ = ("_burst_came_at", "_task")
+    __slots__ = ("_burst_came_at", "_next_at", "_task")
 
     def __init__(self, task: StepTask) -> None:
         self._task = task
         self._burst_came_at: int | None = None  # when the first file of the last burst came
+        self._next_at = 0  # when the next file may come that is no recovery
 
     def begin(self, now: int) -> None:
         if self._task.reads:
-            self.source_moved(now)
+            self._advance(now, True)
 
     def source_moved(self, now: int) -> None:
         """A source may be fresher than before."""
+        task = self._task
+        self._advance(now, task.recovering or any(source.moved_in_recovery for source in task.reads))
+
+    def _advance(self, now: int, recovery: bool) -> None:
         task = self._task
         before = None if task.follows is None else task.follows.last
         ready = _last((source.moved_at for source in task.reads), now)
@@ -42,7 +50,7 @@ class OnAdvance(ReleaseRule):
         else:
             created, came_at = ready, _last((source.came_at for source in task.reads), now)
         if self.is_behind:
-            task.add(self._instance(self._edge, created, came_at, ready))
+            task.add(self._instance(self._edge, created, came_at, ready, recovery))
 
     @property
     def is_behind(self) -> bool:
@@ -57,8 +65,19 @@ class OnAdvance(ReleaseRule):
             came_at = self._burst_came_at = now
         files, task.files = task.files, []
         for file in files:
-            instance = self._instance(max(task.claimed_to, file.timestamp), now, came_at, now)
-            task.add(instance._replace(files=(file,)))
+            edge, recovery = max(task.claimed_to, file.timestamp), self._is_recovery(now)
+            task.add(self._instance(edge, now, came_at, now, recovery)._replace(files=(file,)))
+
+    def _is_recovery(self, now: int) -> bool:
+        """Whether a file that comes now is recovery; one that is not moves the time of the next.
+
+        Its age does not matter: an old file that comes when one is due costs no more than another.
+        """
+        terms = self._task.terms
+        if self._task.recovering or now < self._next_at - terms.finding_us:
+            return True
+        self._next_at = max(now, self._next_at) + terms.distance_us
+        return False
 
     def again(self, instance: Instance) -> Instance:
         """An instance for files, with its new range after an earlier one was dropped."""
@@ -71,19 +90,20 @@ class OnAdvance(ReleaseRule):
         edge = last_edge(before.loaded_to, self._task.terms.align_us)
         if edge <= self._task.claimed_to:
             return None
-        return self._instance(edge, before.created, before.came_at, before.ready)
+        return self._instance(edge, before.created, before.came_at, before.ready, before.recovery)
 
     def retry(self, now: int) -> None:
         self._task.next()
 
     def unfinished_deadlines(self) -> list[int]:
+        """The deadlines of what is no recovery, which has none to keep."""
         task = self._task
-        running = [] if task.job is None else [part.instance.deadline for part in task.job.parts]
-        return running + [instance.deadline for instance in task.waiting]
+        running = [] if task.job is None else [part.instance for part in task.job.parts]
+        return [instance.deadline for instance in (*running, *task.waiting) if not instance.recovery]
 
-    def _instance(self, edge: int, created: int, came_at: int, ready: int) -> Instance:
+    def _instance(self, edge: int, created: int, came_at: int, ready: int, recovery: bool) -> Instance:
         task = self._task
-        return Instance(task.claimed_to, edge, (), came_at, created, ready, created + task.due_us)
+        return Instance(task.claimed_to, edge, (), came_at, created, ready, created + task.due_us, recovery)
 
     @property
     def _edge(self) -> int:

@@ -29,7 +29,11 @@ class StepTerms:
     limit_us: int = 0  # how long a job of several steps may be on its node; 0: no such jobs
     leaves: bool = True  # whether its result is an output, or more than the next step reads it
     align_us: int | None = None
-    burst_us: int = 0  # of a step that loads a feed: how long a burst lasts
+    # Of a step that loads a feed:
+    burst_us: int = 0  # how long a burst lasts
+    distance_us: int = 0  # the least time between two files that are no recovery
+    finding_us: int = 0  # how much sooner a file may seem to come, since files take a moment to be found
+    files_most: int = 1  # how many files a job of recovery may have
 
 
 class StepTask(QueueingTask):
@@ -101,6 +105,18 @@ class StepTask(QueueingTask):
         return bool(self.waiting) or self.job is not None
 
     @property
+    def recovering(self) -> bool:
+        """Whether recovery is waiting or running. Then what comes is behind it, and recovery too."""
+        if self.waiting:
+            return bool(self.waiting[-1].recovery)
+        return self.job is not None and self.job.parts[0].instance.recovery
+
+    @property
+    def moved_in_recovery(self) -> bool:
+        """Whether its last commit was recovery."""
+        return self.last is not None and self.last.recovery
+
+    @property
     def came_at(self) -> int | None:
         """When the burst that it has loaded up to arrived at its source."""
         return None if self.last is None else self.last.came_at
@@ -126,8 +142,10 @@ class StepTask(QueueingTask):
             self.next()
 
     def begin(self, now: int, track: int) -> StepJob:
-        """Starts its first instance, with the steps that follow in the same job."""
-        self.waiting.popleft()
+        """Starts its first instance, with the steps that follow in its job, or with more of a backlog."""
+        first: Instance = self.waiting.popleft()
+        if first.recovery and first.files:
+            self.parts = (StepRun(self, first.with_later(self._recovery_files(len(first.files)))),)
         for part in self.parts[1:]:
             part.step.claimed_to = part.loaded_to
         self.jobs_started += 1
@@ -140,9 +158,12 @@ class StepTask(QueueingTask):
 
         A job ends at every step whose result leaves the task. The next steps read nothing else, so they get
         no other work before this job is over, and what holds here holds when the job begins. A step that is
-        behind, since a run ended between two commits, catches up by itself.
+        behind, since a run ended between two commits, catches up by itself. A job of recovery has one step,
+        which may load several files.
         """
         parts = [StepRun(self, self.waiting[0])]
+        if self.waiting[0].recovery:
+            return tuple(parts)
         cost_us = self.terms.cost_us
         step = self
         while step.goes_on is not None and not step.terms.leaves:
@@ -156,11 +177,27 @@ class StepTask(QueueingTask):
             parts.append(StepRun(step, instance))
         return tuple(parts)
 
-    def committed(self, job: Job, now: int) -> None:
-        """All steps of its job are committed."""
+    def _recovery_files(self, begun: int) -> list[Instance]:
+        """The further instances that a job of recovery takes which has that many files."""
+        found: list[Instance] = []
+        while self.waiting and self.waiting[0].recovery:
+            begun += len(self.waiting[0].files)
+            if begun > self.terms.files_most:
+                break
+            found.append(self.waiting.popleft())
+        return found
+
+    def committed(self, job: Job, now: int, reached: int | None = None) -> None:
+        """All steps of its job are committed.
+
+        `reached`: the job had several files, and the last ones were dropped, so it ended there.
+        """
         mine = self._over(job, now)
         for part in mine.parts:
-            part.step.done(part.instance, now)
+            instance = part.instance if reached is None else part.instance._replace(loaded_to=reached)
+            part.step.done(instance, now)
+        if reached is not None:
+            self._claim_again()
         for dependent in mine.parts[-1].step.dependents:
             dependent.source_moved(now)
         # Only now: steps after it have their own work first, and take no part in the next job.
@@ -174,12 +211,16 @@ class StepTask(QueueingTask):
         """
         self.give_back(self._over(job, now))
         self.waiting.popleft()
+        self._claim_again()
+        if self.waiting:
+            self.next()
+
+    def _claim_again(self) -> None:
+        """Fixes the ranges of what waits anew, from where it is loaded to."""
         self.claimed_to = self.freshness
         for _ in range(len(self.waiting)):
             self.waiting.append(self.rule.again(self.waiting.popleft()))
             self.claimed_to = self.waiting[-1].loaded_to
-        if self.waiting:
-            self.next()
 
     def _over(self, job: Job, now: int) -> StepJob:
         """Ends its job and frees the track."""

@@ -86,10 +86,11 @@ class RemoteCommit:
     committed_at: int | None = None
     before: int = 0  # its freshness in the last message
     rows: int = 0  # that it has got since then
+    recovery: bool = False  # whether a commit since then was recovery
 
     def event(self, observer: MessageObserver, now: int) -> Event | None:
         observer.rows_came(self.table, self.before, self.freshness, self.rows)
-        return RemoteAdvanced(self.table, self.freshness, self.came_at, self.committed_at)
+        return RemoteAdvanced(self.table, self.freshness, self.came_at, self.committed_at, self.recovery)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ class StepFigures:
         """Counts a committed step; returns the warning when many of its rows have come late."""
         name = done.part.name
         seen, deadline_us = self._seen[name], self._steps[name].deadline_us
-        seen.misses += done.at > done.part.instance.deadline
+        instance = done.part.instance
+        seen.misses += not instance.recovery and done.at > instance.deadline
         if deadline_us is not None:
             ages_us = done.at - done.instants
             seen.latencies.add(ages_us)

@@ -50,7 +50,7 @@ class StepStatus:
     name: str
     node: str
     sub_deadline_us: int | None
-    misses: int  # instances finished after their own deadline
+    misses: int  # instances finished after their own deadline; recovery has none
     backlog: int  # instances that are waiting or running
     rows: int
     rows_late: int

@@ -96,6 +96,7 @@ class StepWorker:
             is_first=reached is None,
             start=self._clock(),
             came_at=part.instance.came_at,
+            recovery=part.instance.recovery,
         )
 
 
@@ -131,6 +132,17 @@ class StepJudge:
                 committed: LoadResult = done.committed
                 self.on_committed(done.part.name, done.part.loaded_from, committed.freshness, committed.rows)
             if done.at >= began:  # otherwise an earlier attempt committed it
-                self._notes.took(done.part.name, done.at - began, done.part.step.terms.cost_us, done.at)
+                if not done.part.instance.recovery:  # that may have several files
+                    planned_us = done.part.step.terms.cost_us
+                    self._notes.took(done.part.name, done.at - began, planned_us, done.at)
                 began = done.at
-        return StepsCommitted(job)
+        return StepsCommitted(job, _reached(outcome))
+
+
+def _reached(outcome: Sequence[CommittedStep]) -> int | None:
+    """Where a job with several files ended, if before the end of its range: the last were put aside."""
+    only = outcome[0]
+    if len(outcome) > 1 or only.committed is None or only.committed.freshness >= only.part.loaded_to:
+        return None
+    reached: int = only.committed.freshness
+    return reached

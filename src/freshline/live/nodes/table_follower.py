@@ -18,8 +18,8 @@ LOOK_EVERY_S: Final = 0.05
 RELOAD_EVERY_S: Final = 1.0
 
 # A table's new freshness, the arrival of its data and the time of the commit; its freshness in the last
-# message and the number of rows since then.
-Tell = Callable[[str, int, int | None, int | None, int, int], Message]
+# message and the number of rows since then; whether a commit since then was recovery.
+Tell = Callable[[str, int, int | None, int | None, int, int, bool], Message]
 
 
 class TableFollower:
@@ -72,7 +72,9 @@ class TableFollower:
         if freshness is not None and freshness > told.freshness:
             self._told[name] = _Told(freshness, _rows(table))
             rows = max(0, self._told[name].rows - told.rows)  # a rebuild may leave fewer
-            self._post(self._tell(name, freshness, table.came_at, table.committed_at, told.freshness, rows))
+            recovery = (table.recovered_to or 0) > told.freshness
+            moved = freshness, table.came_at, table.committed_at
+            self._post(self._tell(name, *moved, told.freshness, rows, recovery))
 
 
 class _Told(NamedTuple):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Final
 
-from freshline.base.duration import MILLISECOND, SECOND
+from freshline.base.duration import SECOND
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.step_rows import rows_of_steps
@@ -18,9 +17,6 @@ from freshline.planning.placement.plan import (
     StreamSource,
 )
 from freshline.planning.plan.step_graph import StepGraph
-
-# From a commit on one node to the start of the job on another that reads it.
-HOP_US: Final = 150 * MILLISECOND
 
 
 class PlacedSteps(StepGraph):
@@ -49,12 +45,6 @@ class PlacedSteps(StepGraph):
         allowed = [name for name, step in steps.items() if step.nodes is None or node in step.nodes]
         speed = self.warehouse.nodes[node].speed
         return max((on_node_us(self.costs_us[name], speed) for name in allowed), default=0)
-
-    def hop_us(self, node: str) -> int:
-        """How long a node takes to find another node's commit; 0 if it reads no other."""
-        links, nodes = self.warehouse.links, self.warehouse.nodes
-        linked = len(nodes) > 1 if links is None else any(end == node for _, end in links)
-        return HOP_US if linked else 0
 
     def blocking_us(self, node: str) -> int:
         return self.longest_us(node) + self.hop_us(node)
@@ -85,10 +75,6 @@ class PlacedSteps(StepGraph):
         return {
             name: feed.oldest_us for name, feed in self.warehouse.feeds.items() if name in self.feeds[output]
         }
-
-    def distance_us(self, step: str) -> int:
-        """The least distance between two bursts of a step."""
-        return min(_period_us(feed) - feed.jitter_us for feed in self.feeds_of(step))
 
 
 def on_node_us(cost_us: int, speed: Fraction) -> int:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
+from freshline.base.duration import MILLISECOND
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.step_placement import StepPlacement
+
+# From a commit on one node to the start of the job on another that reads it.
+HOP_US: Final = 150 * MILLISECOND
 
 
 class StepGraph:
@@ -52,6 +57,16 @@ class StepGraph:
     def feeds_of(self, name: str) -> list[Feed]:
         return [self.warehouse.feeds[feed] for feed in self.feeds[name]]
 
+    def distance_us(self, name: str) -> int:
+        """The least distance between two bursts of a step."""
+        return min(least_distance_us(feed) for feed in self.feeds_of(name))
+
+    def hop_us(self, node: str) -> int:
+        """How long a node takes to find another node's commit; 0 if it reads no other."""
+        links, nodes = self.warehouse.links, self.warehouse.nodes
+        linked = len(nodes) > 1 if links is None else any(end == node for _, end in links)
+        return HOP_US if linked else 0
+
     def align_us(self, name: str) -> int:
         """How long a record waits for the ends of all windows: for one after another if they do not nest."""
         steps = [self.warehouse.steps[above] for above in self.upstream[name]]
@@ -59,3 +74,9 @@ class StepGraph:
         longest_us = max(windows_us, default=0)
         nested = all(longest_us % window_us == 0 for window_us in windows_us)
         return longest_us if nested else sum(windows_us)
+
+
+def least_distance_us(feed: Feed) -> int:
+    """The least time between two files of a feed."""
+    assert feed.period_us is not None, f"{feed.name} has files and no period"
+    return feed.period_us - feed.jitter_us

@@ -56,6 +56,7 @@ class Load:
     jump: Jump | None = None
     start: int = 0  # the start of its job
     came_at: int | None = None  # of a step: when its burst came to the source; the commit has it
+    recovery: bool = False  # of a step: it has a backlog; the commit has it
 
     @property
     def length_us(self) -> int:

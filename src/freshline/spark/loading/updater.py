@@ -348,9 +348,11 @@ class Updater:
 
 
 def _details(load: Load) -> dict[str, Any]:
-    details = {"table": load.table, "job": load.number}
+    details: dict[str, Any] = {"table": load.table, "job": load.number}
     if load.came_at is not None:  # other nodes may use it
         details["came_at"] = load.came_at
+    if load.recovery:  # what other nodes make of it gives way too
+        details["recovery"] = True
     return details
 
 

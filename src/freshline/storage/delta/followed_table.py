@@ -43,6 +43,7 @@ class FollowedTable(ReadTable):
         # when its data arrived at the source. None if the commit does not say so.
         self.committed_at: int | None = None
         self.came_at: int | None = None
+        self.recovered_to: int | None = None  # the freshness after the last known commit of recovery
         self._log: int | None = None  # the inode of the listed log folder
 
     @property
@@ -102,7 +103,10 @@ class FollowedTable(ReadTable):
             elif kind != "protocol" and (kind != "metaData" or before.version >= 0):
                 raise _NotPlain(kind)
         if after.freshness != before.freshness:
-            self.came_at = information.get(log.KEY, {}).get("came_at")
+            told = information.get(log.KEY, {})
+            self.came_at = told.get("came_at")
+            if told.get("recovery"):
+                self.recovered_to = after.freshness
             self.committed_at = log.committed_at(information)
         kept = (file for file in before.files if file.path not in removed) if removed else before.files
         return replace(after, files=(*kept, *added))
