@@ -142,7 +142,9 @@ class StepJudge:
 def _reached(outcome: Sequence[CommittedStep]) -> int | None:
     """Where a job with several files ended, if before the end of its range: the last were put aside."""
     only = outcome[0]
-    if len(outcome) > 1 or only.committed is None or only.committed.freshness >= only.part.loaded_to:
+    if len(only.part.files) < 2 or only.committed is None:
+        return None
+    if only.committed.freshness >= only.part.loaded_to:
         return None
     reached: int = only.committed.freshness
     return reached
