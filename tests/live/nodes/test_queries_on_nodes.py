@@ -20,7 +20,7 @@ from live_project import START, LiveProject, in_a_thread
 from patience import wait_until
 
 COUNTS = "SELECT sensor, count(*) AS n FROM {} GROUP BY sensor"
-QUERY = '{name}: {{sql: "{sql}", window: 1h, stride: 2s, pool: {pool}, cost: {{startup: 200ms}}}}'
+QUERY = '{name}: {{sql: "{sql}", window: 1h, stride: 2s, pool: {pool}, cost: {{startup: 200ms, loaded: true}}}}'
 PROJECT = """\
 name: plant
 nodes: {edge: {}, centre: {}}
@@ -32,9 +32,9 @@ pools:
 feeds:
   readings: {path: landing, format: csv, schema: "ts timestamp, sensor string, value long", timestamp: ts, period: 10s, node: edge}
 tables:
-  readings: {feed: readings, cost: {startup: 300ms}, slices: {by: sensor}}
-  high: {sql: "SELECT ts, sensor, value FROM readings WHERE value > 50", node: centre, deadline: 20s, cost: {startup: 300ms}, slices: {by: sensor}}
-  highest: {sql: "SELECT ts, sensor, value FROM high WHERE value > 90", pool: later, period: 1s, cost: {startup: 500ms}, slices: {by: sensor}}
+  readings: {feed: readings, cost: {startup: 300ms, loaded: true}, slices: {by: sensor}}
+  high: {sql: "SELECT ts, sensor, value FROM readings WHERE value > 50", node: centre, deadline: 20s, cost: {startup: 300ms, loaded: true}, slices: {by: sensor}}
+  highest: {sql: "SELECT ts, sensor, value FROM high WHERE value > 90", pool: later, period: 1s, cost: {startup: 500ms, loaded: true}, slices: {by: sensor}}
 queries:
 """  # noqa: E501
 # By query: its pool, its table and the values that are in the table.
@@ -45,7 +45,7 @@ FAR, STEP, DERIVED, LATE, EXACT = (
     ("added", "asked", "high", 50),
     ("exact", "exact", "readings", -1),
 )
-TOO_DEAR = 'huge: {sql: "SELECT count(*) AS n FROM readings", window: 1h, stride: 2s, pool: far_asked, cost: {startup: 100s}}'  # noqa: E501
+TOO_DEAR = 'huge: {sql: "SELECT count(*) AS n FROM readings", window: 1h, stride: 2s, pool: far_asked, cost: {startup: 100s, loaded: true}}'  # noqa: E501
 
 
 class Plant(LiveProject):

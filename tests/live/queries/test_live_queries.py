@@ -226,7 +226,7 @@ def test_a_table_that_is_far_behind_holds_answers_back_and_is_named(shop: Shop, 
     assert found["window"][1] == START.timestamp() - 2 * 3600
     assert (told["joined"]["held_back_by"], told["joined"]["behind"]) == ("prices", behind_s)
     assert (told["sums"]["held_back_by"], shop.result("sums")["held_back_by"]) == (None, None)
-    (said,) = runner.said
+    said, *_ = runner.said
     assert said.startswith("query joined answers about the time that prices has reached, up to ")
     assert "prices holds it back: it is 2h" in freshline("status", "-p", shop.folder).stdout
     assert "prices holds it back: it is 2h" in freshline("results", "joined", "-p", shop.folder).stdout

@@ -85,7 +85,8 @@ def test_what_has_no_parts_is_answered_whole_or_refused(shop: Shop) -> None:
         assert answer["rows"] == [[101]]
         assert (answer["parts"], answer["error"], answer["complete"]) == ({"done": 1, "of": 1}, 0.0, True)
     status, answer = shop.ask("SELECT count(DISTINCT price) AS n FROM orders", deadline="1ms")
-    assert (status, answer["error"]["code"]) == (422, "not_supported")
+    # Refused for the time that it needs, unless even that is known after the deadline only.
+    assert (status, answer["error"]["code"]) in ((422, "not_supported"), (504, "no_answer"))
 
 
 @pytest.mark.parametrize(
