@@ -20,7 +20,9 @@ from live_project import START, LiveProject, in_a_thread
 from patience import wait_until
 
 COUNTS = "SELECT sensor, count(*) AS n FROM {} GROUP BY sensor"
-QUERY = '{name}: {{sql: "{sql}", window: 1h, stride: 2s, pool: {pool}, cost: {{startup: 200ms, loaded: true}}}}'
+QUERY = (
+    '{name}: {{sql: "{sql}", window: 1h, stride: 2s, pool: {pool}, cost: {{startup: 200ms, loaded: true}}}}'
+)
 PROJECT = """\
 name: plant
 nodes: {edge: {}, centre: {}}
