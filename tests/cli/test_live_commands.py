@@ -27,6 +27,7 @@ from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.quarantine import Quarantine
 from holding_project import HOLDS
 from patience import PATIENCE, PATIENCE_S
+from processes import spark_javas
 
 pytestmark = pytest.mark.spark
 
@@ -427,8 +428,8 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        (java,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
-        os.kill(int(java), signal.SIGKILL)
+        (java,) = spark_javas(process.pid)
+        os.kill(java, signal.SIGKILL)
         land(2)
         output, said = process.communicate(timeout=PATIENCE_S)
     finally:
@@ -436,7 +437,7 @@ def test_a_run_whose_spark_is_killed_ends_and_says_so_and_the_next_one_goes_on(t
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     sentence = "Spark has ended: its Java process was killed by signal 9"
-    assert (process.returncode, said.splitlines()[-1]) == (1, f"Stopped: {sentence}.")
+    assert (process.returncode, said.splitlines()[-1]) == (4, f"Stopped: {sentence}.")
     assert json.loads(output)["stopped_because"] == sentence
     assert rows(tmp_path, "packets") == 1
     done = subprocess.run([*run, "--drain", "--for", PATIENCE], capture_output=True, check=False)

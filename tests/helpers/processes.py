@@ -79,9 +79,7 @@ class Command:
         return bool(self.javas())
 
     def javas(self) -> list[int]:
-        lines = {pid: _command_line(pid).split("\0") for pid in _children(self.process.pid)}
-        spark = "org.apache.spark.deploy.SparkSubmit"
-        return [pid for pid, line in lines.items() if line[0].endswith("java") and spark in line]
+        return spark_javas(self.process.pid)
 
     def hears(self, number: signal.Signals) -> bool:
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
@@ -103,6 +101,13 @@ def command(*arguments: str) -> Iterator[Command]:
             if process_start(pid) == started:
                 os.kill(pid, signal.SIGKILL)
         begun.output.close()
+
+
+def spark_javas(pid: int) -> list[int]:
+    """The Java processes of Spark among the children of a process."""
+    lines = {child: _command_line(child).split("\0") for child in _children(pid)}
+    spark = "org.apache.spark.deploy.SparkSubmit"
+    return [child for child, line in lines.items() if line[0].endswith("java") and spark in line]
 
 
 def listening(pids: list[int]) -> list[str]:

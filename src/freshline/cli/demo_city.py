@@ -16,11 +16,11 @@ from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.cli.plan import plan_record, show_plan
 from freshline.cli.printing.outputs import with_placement
-from freshline.cli.printing.sparks import with_sparks
 from freshline.cli.run import summary_record
 from freshline.cli.shared import print_json
 from freshline.definitions.load import load
 from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.sparks import with_sparks
 from freshline.service.client import NoAnswer
 
 _DOWN: Final = "vehicles"

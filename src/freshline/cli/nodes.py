@@ -16,12 +16,12 @@ from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.cli.plain_progress import PlainProgress
 from freshline.cli.shared import say
+from freshline.definitions.sections.nodes import is_local
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.nodes.node_statuses import as_one, read_statuses
 from freshline.live.nodes.supervisor import Supervisor
 from freshline.live.status.status import WarehouseStatus
 from freshline.live.status.view import render
-from freshline.spark.session.session import is_local
 from freshline.storage.control.layout import StorageLayout
 
 _LOOK_EVERY_S = 0.5

@@ -15,7 +15,7 @@ from freshline.cli.printing.grid import note, tell
 from freshline.cli.printing.kinds import PRINTED
 from freshline.cli.printing.outputs import with_placement
 from freshline.cli.printing.pools import pool_record, show_pools
-from freshline.cli.printing.sparks import show_sparks, spark_record, with_sparks
+from freshline.cli.printing.sparks import show_sparks, spark_record
 from freshline.cli.shared import (
     DEFAULT_PROJECT,
     AllOption,
@@ -33,6 +33,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.landing.directories import landing_directories, missing_directories
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
+from freshline.planning.plan.sparks import with_sparks
 
 
 def plan(
@@ -47,7 +48,9 @@ def plan(
     to_mend = _before_a_run(warehouse, landing)
     with working("planning"):
         verdict = make_plan(warehouse, learned)
-    verdict = with_sparks(with_placement(verdict, learned, project))
+    verdict = with_placement(verdict, learned, project)
+    with working("counting cores"):
+        verdict = with_sparks(verdict)
     if as_json:
         print_json(plan_record(verdict) | ({"before_a_run": to_mend} if to_mend else {}))
     else:

@@ -53,6 +53,10 @@ class Warehouse:
         """All stored tables: steps, which read no periodic table, then periodic tables."""
         return {**self.steps, **self.tables}
 
+    def nodes_of(self, step: str) -> tuple[str, ...]:
+        """The nodes that a step may run on."""
+        return self.steps[step].nodes or tuple(self.nodes)
+
     @property
     def stored_order(self) -> tuple[str, ...]:
         """The names of stored tables, each after its sources."""

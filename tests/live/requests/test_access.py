@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from freshline.spark.session.session import is_local
+from freshline.definitions.sections.nodes import is_local
 from processes import Command, command, listening
 
 pytestmark = pytest.mark.spark

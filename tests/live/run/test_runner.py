@@ -2,96 +2,22 @@
 
 import io
 import json
-import time
-from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
 
-import duckdb
 import pytest
-from deltalake import DeltaTable
 
+from drained_shop import PROJECT, Shop, long_periods
 from freshline.base.duration import SECOND
-from freshline.definitions.load import load
 from freshline.definitions.serial import to_record
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.recovery.events import CostsLearned, LearnedCost
 from freshline.kernel.recovery.modes import AdaptiveRelease
 from freshline.kernel.tables.events import DataFile, FileArrived, UpdateFinished
-from freshline.live.maintain.calibrate import calibrate
-from freshline.live.run.run_options import RunOptions
-from freshline.live.run.runner import Runner
 from freshline.storage.control.history import History
-from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import StorageInUse
 from freshline.testing.builder import Builder
-from patience import PATIENCE_S, PATIENCE_US
-
-PROJECT = """\
-name: shop
-pools:
-  updates: {tracks: 2}
-feeds:
-  orders: {path: landing/orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 10s}
-  clicks: {path: landing/clicks, format: json, schema: "ts timestamp, item string", timestamp: ts, period: 10s}
-tables:
-  orders: {feed: orders, cost: {startup: 5s}}
-  clicks: {feed: clicks, cost: {startup: 5s}}
-  revenue: {sql: "SELECT ts, item, sum(price) AS price FROM orders GROUP BY ts, item", period: 10s, cost: {startup: 5s}}
-  both:
-    sql: "SELECT greatest(o.ts, c.ts) AS ts, o.item, o.price FROM orders o JOIN clicks c ON o.item = c.item AND o.ts = c.ts"
-    period: 10s
-    cost: {startup: 5s}
-"""  # noqa: E501
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Shop:
-    """A project folder whose files are written by hand."""
-
-    def __init__(self, folder: Path, spark, text: str = PROJECT) -> None:
-        self.folder = folder
-        self.spark = spark
-        self.file = folder / "freshline.yml"
-        self.file.write_text(text, encoding="utf-8")
-        for feed in ("orders", "clicks"):
-            (folder / "landing" / feed).mkdir(parents=True)
-
-    def at(self, second: float) -> datetime:
-        return START + timedelta(seconds=second)
-
-    def orders(self, name: str, rows: list[tuple[float, str, int]]) -> None:
-        lines = [f"{self.at(second).isoformat()},{item},{price}" for second, item, price in rows]
-        text = "\n".join(["ts,item,price", *lines, ""])
-        (self.folder / "landing" / "orders" / name).write_text(text, encoding="utf-8")
-
-    def clicks(self, name: str, rows: list[tuple[float, str]]) -> None:
-        lines = [json.dumps({"ts": self.at(second).isoformat(), "item": item}) for second, item in rows]
-        (self.folder / "landing" / "clicks" / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
-
-    def runner(self, **options) -> Runner:
-        return Runner(load(self.file), self.folder, self.storage, RunOptions(session=self.spark, **options))
-
-    def drain(self, **options) -> Runner:
-        with self.runner(drain=True, **options) as runner:
-            runner.run(PATIENCE_US)
-        assert runner.stopped_because == "nothing is left to load"
-        return runner
-
-    @property
-    def storage(self) -> Path:
-        return self.folder / "warehouse"
-
-    def rows(self, table: str, columns: str) -> list[tuple]:
-        """Read by DuckDB through a plain Delta reader."""
-        dataset = DeltaTable(str(self.storage / "tables" / table)).to_pyarrow_dataset()
-        connection = duckdb.connect()
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("t", dataset)
-        answer = connection.sql(f"SELECT {columns} FROM t ORDER BY ALL").to_arrow_table()
-        return [tuple(row.values()) for row in answer.to_pylist()]
+from patience import PATIENCE_US
 
 
 @pytest.fixture
@@ -338,71 +264,6 @@ def test_costs_that_were_learned_are_learned_again_in_a_replay():
     assert kernel.tasks[1].worst_case_of(3) == 7 * SECOND
     _, *lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert replay(kernel_of(header), lines) == (8, None)
-
-
-def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_ones(tmp_path, spark):
-    text = PROJECT.replace("timestamp: ts, period", "timestamp: ts, after_load: delete, period")
-    shop = Shop(tmp_path, spark, text.replace("orders, cost: {startup: 5s}", "orders"))
-    for number in range(1, 4):
-        shop.orders(f"{number}.csv", [(number, "tea", number)])
-    landing = shop.folder / "landing/orders"
-    (landing / "4.csv").write_text(f"ts,item,price\n{shop.at(4).isoformat()},tea,many\n", encoding="utf-8")
-    (landing / "5.csv").write_bytes(b"")
-    shop.orders("6.csv", [])
-    (landing / "7.csv").write_bytes(b"\x00\xff no timestamps here\n\x00")
-    (shop.folder / "landing/clicks/1.json").write_text("{no data", encoding="utf-8")
-    before = {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")}
-    assert len(before) == 8
-    measured = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
-    assert {path: path.read_bytes() for path in (shop.folder / "landing").rglob("*.*")} == before
-    assert (measured.jobs["orders"], measured.jobs["clicks"]) == (3, 0)
-    assert sorted(entry.stored for entry in measured.left) == [
-        "clicks/1.json",
-        "orders/4.csv",
-        "orders/7.csv",
-    ]
-    with History(StorageLayout(shop.storage).control().history, read_only=True) as history:
-        assert [run.rows for run in history.runs("orders")] == [1, 1, 1]
-    assert not list((shop.storage / "_freshline" / "scratch").iterdir())
-
-
-def test_calibrating_beside_busy_tracks_records_how_many_were_busy(tmp_path, spark) -> None:
-    shop = long_periods(tmp_path, spark, "edf")
-    calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark, loaded=True)
-    with History(StorageLayout(shop.storage).control().history, read_only=True) as history:
-        runs = history.runs("orders")
-    assert {run.busy for run in runs} == {2}  # its own track, and the pool's other one
-    assert all(1 <= run.tasks <= spark.sparkContext.defaultParallelism for run in runs)
-
-
-LONG_PERIODS = """\
-name: long
-pools: {updates: {tracks: 2, policy: %s}}
-feeds:
-  orders: {path: landing/orders, format: csv, schema: "ts timestamp, item string, price long", timestamp: ts, period: 1s}
-tables:
-  orders: {feed: orders}
-  revenue: {sql: "SELECT ts, sum(price) AS price FROM orders GROUP BY ts", period: 1h}
-  report: {sql: "SELECT ts, price FROM revenue", period: 1d}
-"""  # noqa: E501
-
-
-def long_periods(folder: Path, spark, policy: str) -> Shop:
-    shop = Shop(folder, spark, LONG_PERIODS % policy)
-    for number in range(1, 6):
-        shop.orders(f"{number}.csv", [(number, "tea", number)])
-    return shop
-
-
-@pytest.mark.parametrize("policy", ["edf-strict", "aus"])
-def test_a_calibration_waits_for_no_period_and_measures_derived_tables_too(tmp_path, spark, policy):
-    shop = long_periods(tmp_path, spark, policy)
-    started = time.monotonic()
-    measured = calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark)
-    assert time.monotonic() - started < PATIENCE_S
-    assert measured.jobs["orders"] == 5
-    assert min(measured.jobs.values()) >= 3
-    assert measured.lost_because is None
 
 
 @pytest.mark.parametrize("policy", ["edf", "aus"])

@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
 from freshline.base.duration import format_duration, seconds
-from freshline.cli.shared import working
-from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.advice import counted
-from freshline.planning.plan.make import tables_that_hold
 from freshline.planning.plan.plan import Plan, SparkPlan
-from freshline.planning.plan.queries import queries_hold
-from freshline.planning.plan.sparks import spark_plans
-
-
-def with_sparks(plan: Plan) -> Plan:
-    """The plan with its Sparks, if any has a known number of cores. Steps stay where the plan has them."""
-    placed, declared = plan.placed, plan.declared
-
-    def holds(warehouse: Warehouse) -> bool:
-        kept = None
-        if placed is not None:
-            from freshline.planning.plan.counted_costs import count_cores
-            from freshline.planning.plan.outputs import plan_outputs  # the solver is slow to load
-
-            found = plan_outputs(count_cores(warehouse), kept=placed.nodes)
-            if not all(output.holds for output in found.outputs):
-                return False
-            kept = found.placed
-        return tables_that_hold(warehouse, kept) >= warehouse.tables.keys() and queries_hold(warehouse)
-
-    if declared is None or (declared.steps and placed is None):
-        return plan
-    with working("counting cores"):
-        return replace(plan, sparks=spark_plans(declared, holds))
 
 
 def spark_record(each: SparkPlan) -> dict[str, Any]:

@@ -107,6 +107,11 @@ def _resolve(resolution: Resolution) -> dict[str, Any]:
     return {"nodes": nodes, "links": links}
 
 
+def is_local(master: str | None) -> bool:
+    """Whether all of Spark is on this machine: `local[2]`, and `local-cluster[2,1,1024]` too."""
+    return master is None or master.startswith("local")
+
+
 def cores_of(master: str) -> int | None:
     """The cores that a local master names; None if it names none, or is a cluster.
 
@@ -119,7 +124,7 @@ def cores_of(master: str) -> int | None:
 
 def _check_cores(resolution: Resolution, nodes: Mapping[str, Node]) -> None:
     for name, node in nodes.items():
-        if node.cores is not None and node.master.startswith("local"):
+        if node.cores is not None and is_local(node.master):
             what = f"it has no effect with the master `{node.master}`"
             remedy = f"Write `master: local[{node.cores}]` instead; `cores` of the file are the machine's"
             resolution.report(("nodes", name, "cores"), what, remedy)

@@ -43,8 +43,13 @@ class Tracks:
             thread.start()
 
     @property
+    def busy(self) -> int:
+        """The number of tracks with a job. Any thread may call it."""
+        return len(self._busy)
+
+    @property
     def idle(self) -> int:
-        """The number of idle tracks. Any thread may call it."""
+        """The number of tracks without one. Any thread may call it."""
         return len(self._threads) - len(self._busy)
 
     def start(self, job: Job) -> None:

@@ -10,12 +10,12 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from freshline.base.errors import InputError
+from freshline.definitions.sections.nodes import is_local
 from freshline.definitions.warehouse import Warehouse
 from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from freshline.planning.costs.fit import RUNS_LEAST
 from freshline.spark.session.busy_tracks import busy_tracks
-from freshline.spark.session.session import is_local
 from freshline.storage.control.layout import StorageLayout
 from freshline.storage.control.lease import Identity
 from freshline.storage.control.permissions import modes_of

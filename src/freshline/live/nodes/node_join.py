@@ -85,7 +85,7 @@ def _staying(warehouse: Warehouse, known: StepPlacement) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in warehouse.step_order:
         step, node = warehouse.steps[name], known.nodes.get(name)
-        if node is None or node not in (step.nodes or warehouse.nodes):
+        if node is None or node not in warehouse.nodes_of(name):
             continue
         if all(node in ways[found.get(source, node)] for source in step.sources):
             found[name] = node

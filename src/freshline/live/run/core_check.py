@@ -6,9 +6,9 @@ import os
 
 from pyspark.sql import SparkSession
 
+from freshline.definitions.sections.nodes import is_local
 from freshline.definitions.warehouse import Warehouse
 from freshline.planning.costs.cores import spark_cores
-from freshline.spark.session.session import is_local
 
 
 def core_troubles(warehouse: Warehouse, node: str | None, session: SparkSession) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from freshline.definitions.sections.nodes import is_local
 from freshline.landing.directories import remember_directories
 from freshline.live.nodes.node_join import join_nodes
 from freshline.live.run.heartbeat import Heartbeat
 from freshline.live.tables.run_context import RunSetup
 from freshline.planning.plan.step_placement import StepPlacement
-from freshline.spark.session.session import is_local
 from freshline.storage.control.control_folder import check_no_other
 from freshline.storage.control.lease import Identity, Lease
 from freshline.storage.control.permissions import modes_of

@@ -55,7 +55,7 @@ class RunLoop(LoopHooks):
             self._quarantine.quarantine,
             options.files_max,
             self.inbox.post,
-            options.busy_beside,
+            lambda: self.tracks.busy + options.busy_beside,
         )
         kernel = opening.kernel
         # By track; clusters of a pool share Spark's pool.

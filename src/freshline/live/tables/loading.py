@@ -30,7 +30,7 @@ class Loading:
         quarantine: Quarantine,
         files_max: int | None,
         post: Callable[[Message], None],
-        busy_beside: int = 0,
+        busy: Callable[[], int],
     ) -> None:
         setup, resources = opening.setup, opening.resources
         self._session = resources.session
@@ -62,7 +62,7 @@ class Loading:
         others = OtherFiles(feeds, self._tables, archive, self.watch.waiting)
         trial = FileTrial(feeds, updater, resources.scratch, others.of)
         self._locks = {name: Lock() for name in self._tables}
-        self._updates = UpdateRunner(updater, books, self._locks, busy_beside)
+        self._updates = UpdateRunner(updater, books, self._locks, busy)
         self._blame = FileBlame(feeds, trial, refusals, self.watch, records.troubles.attempts)
 
     def worker(self, pool: str, track: int) -> SparkWorker:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Lock, get_ident
+from threading import Lock
 
 from pyspark.sql import SparkSession
 
@@ -30,28 +30,21 @@ class UpdateRunner:
     """Runs loads and enters them in the records, for all tracks."""
 
     def __init__(
-        self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock], beside: int = 0
+        self, updater: Updater, books: LoadRecords, locks: Mapping[str, Lock], busy: Callable[[], int]
     ) -> None:
         self._updater = updater
-        self._beside = beside  # tracks that something else keeps busy
+        self._busy = busy  # how many tracks are, with that of the load
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
         self._counts = TaskCounts()
-        self._busy: set[int] = set()  # the threads that run a load
 
     def run(self, session: SparkSession, load: Load) -> LoadResult:
-        started, thread = time.perf_counter_ns(), get_ident()
-        self._busy.add(thread)
-        try:
-            busy = len(self._busy)
-            with self._locks[load.table]:
-                update = self._updater.run(session, load)
-            busy = min(busy, len(self._busy))
-            duration_us = (time.perf_counter_ns() - started) // 1_000
-            tasks = self._counts.of(session, load.table) if update.computed else 0
-        finally:
-            self._busy.discard(thread)
-        self._books.enter(load, update, duration_us, busy + self._beside, tasks)
+        started, busy = time.perf_counter_ns(), self._busy()
+        with self._locks[load.table]:
+            update = self._updater.run(session, load)
+        duration_us, busy = (time.perf_counter_ns() - started) // 1_000, min(busy, self._busy())
+        tasks = self._counts.of(session, load.table) if update.computed else 0
+        self._books.enter(load, update, duration_us, busy, tasks)
         return update
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from freshline.definitions.sections.nodes import cores_of
+from freshline.definitions.sections.nodes import cores_of, is_local
 from freshline.definitions.warehouse import Warehouse
 
 
@@ -46,7 +46,7 @@ def spark_cores(warehouse: Warehouse) -> dict[str | None, SparkCores]:
         tracks = sum(pool.tracks for pool in warehouse.pools.values())
         cores = warehouse.cores
         return {} if cores is None else {None: SparkCores(None, cores, tracks, cores, cores)}
-    here = [node for node in warehouse.nodes.values() if node.master.startswith("local")]
+    here = [node for node in warehouse.nodes.values() if is_local(node.master)]
     of_local = {node.name: cores_of(node.master) or warehouse.cores for node in here}
     together = sum(cores or 0 for cores in of_local.values())
     found: dict[str | None, SparkCores] = {}
@@ -63,5 +63,5 @@ def spark_cores(warehouse: Warehouse) -> dict[str | None, SparkCores]:
 
 def _tracks_of(warehouse: Warehouse, node: str) -> int:
     """The tracks of a node: of its pools, and one for steps where it may run any."""
-    steps = any(step.nodes is None or node in step.nodes for step in warehouse.steps.values())
+    steps = any(node in warehouse.nodes_of(step) for step in warehouse.steps)
     return steps + sum(pool.tracks for pool in warehouse.pools.values() if pool.node == node)

@@ -55,8 +55,7 @@ def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
     for name, step in warehouse.steps.items():
         if step.cost is not None:
             continue
-        allowed = step.nodes or warehouse.nodes
-        of_nodes = [sparks[node] for node in allowed if node in sparks]
+        of_nodes = [sparks[node] for node in warehouse.nodes_of(name) if node in sparks]
         fitted = fit_step(_while_busy(history.runs(name), of_nodes), rows[name].read)
         if fitted is not None:
             steps[name] = replace(step, cost=step_cost_of(fitted))

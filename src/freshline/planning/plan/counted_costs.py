@@ -46,7 +46,7 @@ def count_cores(warehouse: Warehouse) -> Warehouse:
         tables[name] = replace(table, cost=_counted(table.cost, name, [at] if at else []))
     steps = {}
     for name, step in warehouse.steps.items():
-        at_nodes = [waits[node] for node in _nodes_of(warehouse, name) if node in waits]
+        at_nodes = [waits[node] for node in warehouse.nodes_of(name) if node in waits]
         steps[name] = replace(step, cost=_counted(step.cost, name, at_nodes, on_nodes=True))
     queries = {}
     for name, query in warehouse.queries.items():
@@ -75,7 +75,7 @@ def slowdowns(warehouse: Warehouse) -> list[Slowdown]:
     for query in warehouse.queries.values():
         costs.get(warehouse.pools[query.pool].node, []).append((query.name, query.cost))
     for name, step in warehouse.steps.items():
-        for node in _nodes_of(warehouse, name):
+        for node in warehouse.nodes_of(name):
             costs.get(node, []).append((name, step.cost))
     found = []
     for at, wait in waits.items():
@@ -96,11 +96,6 @@ def _waits(warehouse: Warehouse) -> tuple[dict[str | None, _Waits], dict[str, Qu
     speeds: dict[str | None, Fraction] = {name: node.speed for name, node in warehouse.nodes.items()}
     waits = {node: _Waits(spark, jobs[node], speeds.get(node, Fraction(1))) for node, spark in sparks.items()}
     return waits, loads
-
-
-def _nodes_of(warehouse: Warehouse, step: str) -> Sequence[str]:
-    """The nodes that a step may run on."""
-    return warehouse.steps[step].nodes or [*warehouse.nodes]
 
 
 class _Waits:
@@ -163,7 +158,7 @@ def _jobs(warehouse: Warehouse, loads: Mapping[str, QueryLoad]) -> dict[str | No
         if step.cost is not None:
             work = step.cost.startup_us + step.cost.per_row_us * (rows[name].read or 0)
             worst = (1 + step.cost.variability) * work
-            for node in _nodes_of(warehouse, name):
+            for node in warehouse.nodes_of(name):
                 speed = warehouse.nodes[node].speed
                 found[node].append(_job(name, step.cost, ceil(worst / speed)))
     for name, query in warehouse.queries.items():

@@ -42,7 +42,7 @@ class PlacedSteps(StepGraph):
     def longest_us(self, node: str) -> int:
         """The longest time of a step that may run there: others may have to wait that long."""
         steps = self.warehouse.steps
-        allowed = [name for name, step in steps.items() if step.nodes is None or node in step.nodes]
+        allowed = [name for name in steps if node in self.warehouse.nodes_of(name)]
         speed = self.warehouse.nodes[node].speed
         return max((on_node_us(self.costs_us[name], speed) for name in allowed), default=0)
 

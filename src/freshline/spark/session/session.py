@@ -16,6 +16,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from freshline.base.errors import InputError
+from freshline.definitions.sections.nodes import is_local
 from freshline.spark.session.java import no_java_left_behind
 
 JAVA_LEAST = 17
@@ -91,11 +92,6 @@ def open_session(
         builder = builder.config(key, value)
     with _listening_at(chosen["spark.master"]), _same_interrupts(), no_java_left_behind():
         return builder.getOrCreate()
-
-
-def is_local(master: str | None) -> bool:
-    """Whether all of Spark is on this machine: `local[2]`, and `local-cluster[2,1,1024]` too."""
-    return master is None or master.startswith("local")
 
 
 @contextmanager
