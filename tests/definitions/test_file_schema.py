@@ -157,7 +157,7 @@ def test_a_table_is_base_or_derived() -> None:
         {"anyOf": [{"required": ["sql"]}, {"required": ["sources"]}]},
     ]
     assert list(table["properties"]) == [
-        "feed", "select", "sql", "sources", "timestamp", "period", "phase", "lookback",
+        "feed", "select", "sql", "sources", "timestamp", "refresh", "period", "phase", "lookback",
         "lookback_trusted", "align", "pool", "target_lag", "cost", "late_after", "weight", "history",
         "slices", "deadline", "node", "selectivity", "discard",
     ]  # fmt: skip
@@ -219,8 +219,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 schema: ts timestamp, timestamp: ts, header: no, encoding: utf-8, delimiter: ";",
                 name_timestamp: "%Y", lateness: 0, ahead: 0,
                 after_load: keep, shed: {most: 1, per: 1s, value: n}}}
-    tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, period: 1s, phase: 1s, lookback: 0,
-                 lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
+    tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, refresh: auto,
+                 period: 1s, phase: 1s, lookback: 0, lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
                  cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0, tasks: 2, stages: 2,
                         task: 1s, loaded: true},
                  late_after: 1s, weight: 2, history: 1d,

@@ -213,15 +213,9 @@ def test_a_query_that_groups_by_windows_that_overlap_is_not_told_that_it_does_no
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        ("now()", "now"),
-        ("current_timestamp", "current_timestamp"),
-        ("CURRENT_TIMESTAMP()", "current_timestamp"),
-        ("current_date", "current_date"),
-        ("curdate()", "current_date"),
         ("localtimestamp", "localtimestamp"),
         ("current_time(3)", "current_time"),
         ("localtime()", "localtime"),
-        ("unix_timestamp()", "current_timestamp"),
         ("date_add(DATE 'today', 1)", "'today'"),
         ("TIMESTAMP ' Now '", "'now'"),
         ("TIMESTAMP 'today UTC'", "'today utc'"),
@@ -248,7 +242,6 @@ def test_a_query_that_groups_by_windows_that_overlap_is_not_told_that_it_does_no
         ("coalesce(ts, 'now')", "'now'"),
         ("(CAST(ts AS date) < 'today')", "'today'"),
         ("getdate()", "getdate"),
-        ("date_trunc('day', current_timestamp)", "current_timestamp"),
         ("version()", "version"),
         ("randn()", "randn"),
         ("spark_partition_id()", "spark_partition_id"),
@@ -275,6 +268,18 @@ def test_what_gives_something_else_each_time_is_refused(call: str, name: str) ->
         f"freshline.yml:9: tables.t.sql: {message}"
     ]
     assert of_select(f"SELECT ts, {call} AS x FROM a") == [f"freshline.yml:7: tables.a.select: {message}"]
+
+
+@pytest.mark.parametrize(
+    "call", ["now()", "current_timestamp", "CURRENT_TIMESTAMP()", "current_date", "curdate()"]
+)
+def test_the_clock_of_a_table_is_its_freshness_and_of_a_record_there_is_none(call: str) -> None:
+    sql = f"SELECT ts, {call} AS x FROM a"
+    table = loads(f'{HEAD}  t: {{period: 1h, sql: "{sql}"}}\n').tables["t"]
+    assert (table.refresh, len(table.full_because)) == ("full", 1)
+    assert complaints(f'{HEAD}  t: {{period: 1h, sql: "{sql}"}}\n') == []
+    assert "moves with the table's freshness" in of_query(sql)[0]
+    assert "gives something else each time it is asked" in of_select(sql)[0]
 
 
 def test_words_that_only_look_as_if_they_changed_are_fine() -> None:
@@ -410,10 +415,13 @@ def test_columns_are_known_through_several_tables() -> None:
     hourly = "SELECT date_trunc('hour', ts) AS ts, count(*) AS n FROM a GROUP BY 1"
     tables = f'  hourly: {{period: 1h, align: 1h, sql: "{hourly}"}}\n'
     assert complaints(f"{HEAD}{tables}  copy: {{period: 1h, sql: SELECT * FROM hourly}}\n") == []
-    assert complaints(f"{HEAD}{tables}  copy: {{period: 1h, sql: SELECT * EXCEPT (ts) FROM hourly}}\n") == [
+    without = "period: 1h, sql: SELECT * EXCEPT (ts) FROM hourly"
+    assert complaints(f"{HEAD}{tables}  copy: {{{without}, timestamp: ts}}\n") == [
         "freshline.yml:10: tables.copy.sql: it gives no column `ts`. "
         "Select one of that name, or name the timestamp column with `timestamp`."
     ]
+    copy = loads(f"{HEAD}{tables}  copy: {{{without}}}\n").tables["copy"]
+    assert (copy.timestamp, copy.refresh) == (None, "full")
 
 
 def test_the_example_can_be_planned_but_its_continuous_feed_cannot_be_run() -> None:

@@ -11,7 +11,7 @@ POLICIES = (
     "'lrm', 'lrm-paper', 'rds-edf', 'rds-hef', 'rds-quota' or 'admit-all'."
 )
 TABLE_KEYS = (
-    "`feed`, `select`, `sql`, `sources`, `timestamp`, `period`, `phase`, `lookback`, "
+    "`feed`, `select`, `sql`, `sources`, `timestamp`, `refresh`, `period`, `phase`, `lookback`, "
     "`lookback_trusted`, `align`, `pool`, `target_lag`, `cost`, `late_after`, `weight`, `history`, "
     "`slices`, `deadline`, `node`, `selectivity` or `discard`"
 )

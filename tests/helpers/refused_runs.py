@@ -1,6 +1,6 @@
 """A warehouse that can be run, what is put into it, and what is then said about running it."""
 
-from freshline.base.errors import DefinitionErrors
+from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
 
@@ -27,12 +27,15 @@ def complaints(text: str) -> list[str]:
         check_runnable(loads(text))
     except DefinitionErrors as errors:
         return [str(error) for error in errors.errors]
+    except InputError as error:
+        return [str(error)]
     return []
 
 
 def of_query(sql: str, keys: str = "") -> list[str]:
-    """The errors of a table `t` on line 9."""
-    return complaints(f'{HEAD}  t: {{period: 1h, {keys} sql: "{sql}"}}\n')
+    """The errors of a table `t` on line 9 whose rows must only be appended."""
+    text = f'{HEAD}  t: {{period: 1h, refresh: append, {keys} sql: "{sql}"}}\n'
+    return [said.replace("; or remove `refresh: append`", "") for said in complaints(text)]
 
 
 def of_select(select: str, keys: str = "") -> list[str]:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from cases import sampled
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.definitions.load import load
-from freshline.sql.expanded_relations import (
+from freshline.sql.expansion.relations import (
     CHARACTERS_MAX,
     EXPRESSIONS_MAX,
     RELATIONS_MAX,
     ROWS_MAX,
     StatementTooLarge,
 )
-from freshline.sql.expansion import expansion
+from freshline.sql.expansion.statement import expansion
 from freshline.sql.from_tables import ReadableTable
 from freshline.sql.query import parse_query, parse_tokens, query_tokens
 from freshline.sql.request_sql import RequestRefused, read_request

@@ -33,7 +33,7 @@ def test_a_join_without_a_bound_in_time_is_refused(sql: str) -> None:
 def test_windows_need_align_of_their_length() -> None:
     sql = "SELECT window.start AS ts, count(*) AS n FROM a GROUP BY window(ts, '30 minutes')"
     assert of_query(sql) == [
-        "freshline.yml:9: tables.t: its SQL has windows of time, and `align` is missing. "
+        "freshline.yml:9: tables.t.sql: its SQL has windows of time, and `align` is missing. "
         "Add the windows' length, such as `align: 30m`."
     ]
     assert of_query(sql, "align: 45m,") == [
@@ -44,7 +44,7 @@ def test_windows_need_align_of_their_length() -> None:
 
 def test_a_join_over_a_range_needs_lookback() -> None:
     assert of_query(f"{GREATEST} {RANGE}") == [
-        "freshline.yml:9: tables.t: its SQL joins over a range of time, and `lookback` is missing. "
+        "freshline.yml:9: tables.t.sql: its SQL joins over a range of time, and `lookback` is missing. "
         "Add the length of the range, such as `lookback: 10 minutes`."
     ]
 

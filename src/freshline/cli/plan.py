@@ -34,6 +34,7 @@ from freshline.landing.directories import landing_directories, missing_directori
 from freshline.planning.plan.make import make_plan
 from freshline.planning.plan.plan import Plan
 from freshline.planning.plan.sparks import with_sparks
+from freshline.planning.plan.whole_tables import with_whole_tables
 
 
 def plan(
@@ -51,6 +52,8 @@ def plan(
     verdict = with_placement(verdict, learned, project)
     with working("counting cores"):
         verdict = with_sparks(verdict)
+    with working("measuring tables that are computed whole"):
+        verdict = with_whole_tables(verdict)
     if as_json:
         print_json(plan_record(verdict) | ({"before_a_run": to_mend} if to_mend else {}))
     else:

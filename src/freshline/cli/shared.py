@@ -54,7 +54,7 @@ def load_with_costs(project: Path) -> tuple[Warehouse, Mapping[str, int]]:
         warehouse = load_project(project)
     costs = [table.cost for table in warehouse.stored.values()]
     costs += [query.cost for query in warehouse.queries.values()]
-    if None not in costs:
+    if None not in costs and not any(table.is_whole for table in warehouse.tables.values()):
         return warehouse, {}
     layout = StorageLayout(storage_path(project, warehouse))
     if warehouse.nodes:

@@ -1,6 +1,6 @@
-"""Whether a table that is a query can be kept up to date by loading its sources one piece of time at a time.
+"""Whether a table that is a query can be kept up to date by appending: one piece of time of its sources each.
 
-An update runs the query over (F − lookback, NF] of its sources and keeps the rows with a timestamp in
+Such an update runs the query over (F − lookback, NF] of its sources and keeps the rows with a timestamp in
 (F, NF]. That equals the query over everything only under two conditions. Everything that a row is made of has
 arrived by the row's timestamp, and lies no further back than the lookback.
 """
@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from freshline.sql.block import SelectBlock, shortest
 from freshline.sql.joins import TimeBounds
-from freshline.sql.nondeterminism import unsteady
+from freshline.sql.nondeterminism import CLOCK, unsteady
 from freshline.sql.scope import Scope
 from freshline.sql.time import CONSTANT, Relation, Time, TimeForm, in_common, longest
 
@@ -39,10 +39,11 @@ _EXPRESSIONS: Final = ("expressions", "where", "group", "having", "qualify", "or
 
 
 class QueryCheck:
-    """The errors of a query, and its columns."""
+    """What keeps a query from being appended to, and its columns."""
 
     def __init__(self, query: exp.Query, sources: Mapping[str, Relation], by_record: bool = False) -> None:
-        self.errors: list[tuple[str, str]] = []  # (what, remedy)
+        self.errors: list[tuple[str, str]] = []  # (what, remedy): why its rows cannot only be appended
+        self.refusals: list[tuple[str, str]] = []  # why it cannot be a table at all: it asks chance
         self.windows: set[int] = set()  # lengths of its windows: updates must end at their edges
         self.is_vague = False  # whether it joins over times in a way that the check does not understand
         self._by_record = by_record  # for a base table: the query handles each record by itself
@@ -72,6 +73,10 @@ class QueryCheck:
         if (what, remedy) not in self.errors:
             self.errors.append((what, remedy))
 
+    def _reject(self, what: str, remedy: str) -> None:
+        if (what, remedy) not in self.refusals:
+            self.refusals.append((what, remedy))
+
     def _explain_windows(self) -> None:
         """Reports windows that the check cannot rely on, but only if the query has another error."""
         if self.errors:
@@ -85,9 +90,14 @@ class QueryCheck:
     def _check_functions(self, query: exp.Expr, sources: Collection[Relation]) -> None:
         for name in unsteady(query, sources):
             # A data file keeps its name, but the files of a table are rewritten under other names.
-            if not (self._by_record and name == "input_file_name"):
+            if self._by_record and name == "input_file_name":
+                continue
+            if name in CLOCK and not self._by_record:
+                what = f"`{name}` moves with the table's freshness"
+                self._refuse(what, "Leave it out, and let readers select by time")
+            else:
                 what = f"`{name}` gives something else each time it is asked"
-                self._refuse(what, "Use only what the records say, such as their timestamps")
+                self._reject(what, "Use only what the records say, such as their timestamps")
 
     def _query(self, query: exp.Expr, known: Mapping[str, Relation]) -> Relation:
         if query.args.get("limit") or query.args.get("offset"):
@@ -193,7 +203,7 @@ class QueryCheck:
                 if source.find(exp.Query):
                     self._refuse("a subquery stands in a LATERAL", _AS_JOIN)
             if source.args.get("sample"):
-                self._refuse("TABLESAMPLE selects other rows each time", "Remove it")
+                self._reject("TABLESAMPLE selects other rows each time", "Remove it")
             for pivot in source.args.get("pivots") or ():
                 if not pivot.args.get("unpivot"):
                     self._refuse("PIVOT does not group by time", "Write it with GROUP BY and the timestamp")

@@ -19,6 +19,8 @@ _FUNCTIONS: Final = frozenset(
      "LOCALTIMESTAMP", "MONOTONICALLY_INCREASING_ID", "NOW", "RAND", "RANDN", "RANDSTR", "REFLECT",
      "SESSION_USER", "SHUFFLE", "SPARK_PARTITION_ID", "TRY_REFLECT", "UNIFORM", "USER", "UUID", "VERSION"}
 )  # fmt: skip
+# Functions that give the time of the query; in a table that is computed whole they give its freshness.
+CLOCK: Final = frozenset({"current_date", "current_timestamp", "now"})
 # Functions that Spark also accepts without brackets; sqlglot then parses them as columns.
 _BARE: Final = frozenset({"CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"})
 # Spark's column with facts about a row's file.

@@ -11,8 +11,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshline.base.errors import InputError
 from freshline.sql.dialect import SPARK
-from freshline.sql.expanded_relations import StatementTooLarge
-from freshline.sql.expansion import check_expansion
+from freshline.sql.expansion.relations import StatementTooLarge
+from freshline.sql.expansion.statement import check_expansion
 
 _BEGINNINGS: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN})
 # Functions that name a table in a way that only Spark can resolve.

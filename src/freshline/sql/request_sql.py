@@ -17,8 +17,8 @@ from freshline.base.errors import InputError
 from freshline.base.names import close_match
 from freshline.sql.allowed import check_nodes, check_words
 from freshline.sql.dialect import SPARK
-from freshline.sql.expanded_relations import StatementTooLarge
-from freshline.sql.expansion import check_expansion
+from freshline.sql.expansion.relations import StatementTooLarge
+from freshline.sql.expansion.statement import check_expansion
 from freshline.sql.formulas import without_filters
 from freshline.sql.from_tables import ReadableTable, UnknownColumn
 from freshline.sql.query import parse_tokens, query_tokens, tables_in

@@ -200,7 +200,8 @@ def test_keys_of_outputs_have_no_effect_without_one() -> None:
     )
     assert [line.split(". ")[0] for line in complaints(text)] == [
         "freshline.yml:4: tables.t.selectivity: it has no effect on a table without an output",
-        "freshline.yml:4: tables.t.cost.per_row: it has no effect on a table with a period",
+        "freshline.yml:4: tables.t.cost.per_row: it has no effect on a table with a period "
+        "whose rows are appended",
     ]
 
 

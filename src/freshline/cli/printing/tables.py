@@ -13,6 +13,7 @@ from freshline.base.duration import format_duration, seconds
 from freshline.cli.printing.grid import note, show_learned, show_rows
 from freshline.cli.printing.kind import PrintedKind
 from freshline.cli.printing.sparks import cores_assumed
+from freshline.cli.printing.whole_tables import show_whole_tables, whole_record
 from freshline.definitions.language.policies import POLICIES
 from freshline.kernel.recovery.terms import Recovery
 from freshline.live.status.screen_table import Columns
@@ -47,6 +48,7 @@ class PrintedTables(PrintedKind):
         }
         show_rows(screen, "Tables", plan.tables, all_rows, columns, lambda table: table.holds)
         show_learned(screen, "runs", [table.learned_from_runs for table in plan.tables])
+        show_whole_tables(screen, plan)
         if adaptive:
             note(
                 screen,
@@ -156,6 +158,7 @@ def _record(plan: Plan, table: TablePlan) -> dict[str, Any]:
         "expected": table.expected,
         "recovery_period": seconds(table.recovery_period_us) if recovers else None,
         "recovery_time": None if line is None else {"base": seconds(line[0]), "per_second": float(line[1])},
+        **whole_record(plan, table.name),
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -25,7 +26,8 @@ from freshline.definitions.language.values import (
 class Cost:
     """The cost of one update of length L: (S + R·L), varying by up to ±b (paper 004, Definition 7).
 
-    A step of n rows costs S + per_row·n instead (paper 002, section 5.2.2).
+    A step of n rows costs S + per_row·n instead (paper 002, section 5.2.2). So does a table that is computed
+    whole from n rows; its S includes the rows that there are.
     """
 
     startup_us: int
@@ -37,6 +39,12 @@ class Cost:
     stages: int = 1  # after each it may have to wait for a core
     task_us: int | None = None  # its longest task; None: as long as the update
     loaded: bool = False  # it is the cost while all tracks are busy
+    rows: int = 0  # of a table that is computed whole: the rows that `startup_us` includes
+
+    def sized(self, rows: int) -> Cost:
+        """The cost of computing a table whole from that many rows."""
+        grown_us = ceil(self.per_row_us * rows) - ceil(self.per_row_us * self.rows)
+        return replace(self, startup_us=self.startup_us + grown_us, rows=rows)
 
 
 class CostEntry(Entry):
@@ -58,8 +66,8 @@ class CostEntry(Entry):
     per_row_us: ExactDuration = Field(
         Fraction(0),
         alias="per_row",
-        description="For a step, a table of an output with a `deadline`: the time for each row that it reads "
-        "(default 0s). It may be finer than a microsecond.",
+        description="For a step, a table of an output with a `deadline`, and for a table that is computed "
+        "whole: the time for each row that it reads (default 0s). It may be finer than a microsecond.",
         examples=["200us"],
     )
     variability: Share = Field(

@@ -229,6 +229,9 @@ class _Rules:
     def _find(self, reference: str) -> ReadableTable:
         name = self._names["tables"].find(reference)
         if name is not None:
+            if self._tables[name].is_whole:
+                what = f"it reads `{name}`, which is computed whole: its rows in the window may change"
+                raise InputError(what, "Read the tables that it reads, or ask it by a request")
             return self._readable[name]
         remedy = self._names["tables"].remedy(reference)
         if self._names["queries"].has(reference):

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from freshline.base.errors import InputError
+from freshline.definitions.sections.feed_columns import of_feed
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.stored import StoredDefinition
 from freshline.sql.checks import QueryCheck
-from freshline.sql.columns import parse_columns
 from freshline.sql.from_tables import ReadableTable
 from freshline.sql.query import parse_query
 from freshline.sql.time import Relation, own_time
@@ -65,7 +65,7 @@ def _relation(table: StoredDefinition, feeds: Mapping[str, Feed], known: Mapping
     time = own_time(table.timestamp)
     try:
         if table.feed is not None:
-            feed = _of_feed(feeds.get(table.feed))
+            feed = of_feed(feeds.get(table.feed))
             if table.select is None:
                 return Relation(feed.names, time)
             check = QueryCheck(parse_query(table.select), {table.feed: feed}, by_record=True)
@@ -77,10 +77,3 @@ def _relation(table: StoredDefinition, feeds: Mapping[str, Feed], known: Mapping
     except InputError:
         return Relation(None, time)
     return Relation(check.result.names, time)
-
-
-def _of_feed(feed: Feed | None) -> Relation:
-    if feed is None or feed.landing.schema is None:
-        return Relation(None, own_time(None if feed is None else feed.landing.timestamp))
-    names = tuple(column.name.lower() for column in parse_columns(feed.landing.schema))
-    return Relation(names, own_time(feed.landing.timestamp))

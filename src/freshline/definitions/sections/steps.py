@@ -25,6 +25,7 @@ _USELESS: Final = {
     "target_lag_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
     "late_after_us": "it has no effect on a step, whose guarantee is the `deadline` of outputs",
     "discard": "it has no effect on a step, which loads every file",
+    "refresh": "it has no effect on a step, whose rows are appended",
 }
 _ONLY_STEPS: Final = ("node", "selectivity")
 
@@ -50,6 +51,11 @@ class Step:
     deadline_us: int | None = None  # of an output: how old a record may be at its commit here
     selectivity: Fraction = Fraction(1)  # rows out per row in
     weight: Fraction = Fraction(1)  # of an output: of those that cannot all be in time, the larger goes first
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every update replaces all rows: never, the rows of a step are appended."""
+        return False
 
 
 def step_names(entries: Mapping[str, TableEntry], sources: Mapping[str, Sequence[str]]) -> set[str]:
@@ -91,15 +97,15 @@ def make_step(
     )
 
 
-def check_no_step(resolution: Resolution, name: str, entry: TableEntry) -> None:
+def check_no_step(resolution: Resolution, name: str, entry: TableEntry, is_whole: bool) -> None:
     """Reports keys that have no effect on a table with a period."""
     path = ("tables", name)
     remedy = "Remove it, or add a `deadline` to the table, or to one that is computed from it"
     for key in _ONLY_STEPS:
         if getattr(entry, key) is not None:
             resolution.report((*path, key), "it has no effect on a table without an output", remedy)
-    if entry.cost is not None and entry.cost.per_row_us:
-        what = "it has no effect on a table with a period"
+    if entry.cost is not None and entry.cost.per_row_us and not is_whole:
+        what = "it has no effect on a table with a period whose rows are appended"
         resolution.report((*path, "cost", "per_row"), what, "Use `rate`, seconds of work a second of data")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
 
@@ -92,7 +92,12 @@ class TableEntry(Entry):
     timestamp: Given[Text] = Field(
         None,
         description="The column that says when a row was made (default: that of the feed, or of the first "
-        "source). In a base table only with `select`.",
+        "source; a derived table without such a column has no time). In a base table only with `select`.",
+    )
+    refresh: Given[Literal["auto", "append", "full"]] = Field(
+        None,
+        description="How updates of a derived table are made. `append` adds rows that never change, `full` "
+        "computes the table whole each time. `auto` appends if the SQL allows it (default auto).",
     )
     period_us: Given[PositiveDuration] = Field(
         None,

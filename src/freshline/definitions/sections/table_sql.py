@@ -1,4 +1,4 @@
-"""Checks whether the SQL of tables allows to keep them up to date one piece of time at a time."""
+"""Checks whether the SQL of tables can be run, and whether tables that append can do so."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Tables:
         if table.select is None:
             return feed
         check = QueryCheck(parse_query(table.select), {table.feed: feed}, by_record=True)
-        if feed.times and table.timestamp is not None and not check.errors:
+        if feed.times and table.timestamp is not None and not (check.errors or check.refusals):
             check.timestamp(table.timestamp)
         self._report_query(table, "select", check)
         return Relation(check.result.names, own_time(table.timestamp))
@@ -57,23 +57,35 @@ class _Tables:
             self._report(path, table.place, "`sql` is missing, and a run needs it", remedy)
             return Relation(None, own_time(table.timestamp))
         sources = {name: self._tables[name] for name in table.sources if name in self._tables}
-        # A source without a timestamp has been reported already.
-        is_clear = all(relation.times for relation in sources.values())
-        if table.timestamp is None:
-            if is_clear:
-                remedy = "Add it, such as `timestamp: ts`"
-                self._report(path, table.place, "its timestamp column is not known", remedy)
-            return Relation(None, {})
         check = QueryCheck(parse_query(table.sql), sources)
-        if is_clear:
-            # The rest needs a query that is valid so far; otherwise most of it would be follow-up errors.
-            if not check.errors:
-                check.timestamp(table.timestamp)
-            if not check.errors:
-                self._check_windows(table, check)
-                self._check_lookback(table, check)
-            self._report_query(table, "sql", check)
-        return Relation(check.result.names, own_time(table.timestamp))
+        result = Relation(check.result.names, own_time(table.timestamp))
+        if table.is_whole:
+            self._check_given(table, check)
+        elif all(relation.times for relation in sources.values()):
+            self._check_appended(table, check)
+        else:
+            check.errors.clear()  # a source without a timestamp has been reported already
+        self._report_query(table, "sql", check)
+        return result
+
+    def _check_given(self, table: StoredDefinition, check: QueryCheck) -> None:
+        """Checks that the SQL gives the timestamp; nothing else keeps a table from being computed whole."""
+        names = check.result.names
+        check.errors.clear()
+        if table.timestamp is not None and names is not None and table.timestamp.lower() not in names:
+            check.timestamp(table.timestamp)
+
+    def _check_appended(self, table: StoredDefinition, check: QueryCheck) -> None:
+        if table.timestamp is None:
+            remedy = "Add it, such as `timestamp: ts`"
+            self._report(("tables", table.name), table.place, "its timestamp column is not known", remedy)
+            return
+        # The rest needs a query that is valid so far; otherwise most of it would be follow-up errors.
+        if not check.errors:
+            check.timestamp(table.timestamp)
+        if not check.errors:
+            self._check_windows(table, check)
+            self._check_lookback(table, check)
 
     def _check_windows(self, table: StoredDefinition, check: QueryCheck) -> None:
         path = ("tables", table.name)
@@ -114,5 +126,5 @@ class _Tables:
             if name in (check.result.names or ()):
                 what = f"its column `{name}` is one that Freshline adds itself"
                 self._report(("tables", table.name, key), table.place, what, "Give it another name")
-        for what, remedy in check.errors:
+        for what, remedy in [*check.refusals, *check.errors]:
             self._report(("tables", table.name, key), table.place, what, remedy)

@@ -15,9 +15,11 @@ from freshline.definitions.language.section import Path, Resolution, Section
 from freshline.definitions.sections.cost import Cost, cost_from_record
 from freshline.definitions.sections.discard import MISSING as DISCARD_MISSING
 from freshline.definitions.sections.discard import Discard, resolved_discard
+from freshline.definitions.sections.feed_columns import of_feed
 from freshline.definitions.sections.feeds import FEEDS
 from freshline.definitions.sections.nodes import NODES
 from freshline.definitions.sections.pools import POOLS, of_queries
+from freshline.definitions.sections.refresh import APPEND, Mode, Reason, Refresh, RefreshRules
 from freshline.definitions.sections.steps import check_feeds, check_no_step, make_step, step_names
 from freshline.definitions.sections.table_entry import TableEntry
 from freshline.definitions.sections.table_sql import check_tables
@@ -49,6 +51,13 @@ class Table:
     place: Place = NOWHERE
     slices: Slices | None = None  # not None: continuous queries may read a part of it
     discard: Discard | None = None  # of a base table: files that change little may be skipped
+    refresh: Mode = "append"  # "full": every update computes the table whole
+    full_because: tuple[Reason, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every update computes the table whole, and replaces all its rows."""
+        return self.refresh == "full"
 
 
 class _Rules:
@@ -68,23 +77,23 @@ class _Rules:
         ]
         self._unclear: set[str] = set()  # tables with sources that were not found
         self._by_files: dict[str, bool] = {}  # whether files upstream release a table, if that is known
-        self._timestamps: dict[str, str | None] = {}  # the timestamp columns of tables, if known
+        self._refresh = RefreshRules()
 
     def fields(self) -> dict[str, Any]:
         """The fields of the warehouse; they are complete if there are no errors."""
         entries = self._entries
         sources = {name: self._sources(name, entry) for name, entry in entries.items()}
         order = self._order(sources)
+        steps = step_names(entries, sources)
         for name in order:
             self._find_release(name, sources[name])
-            self._find_timestamp(name, sources[name])
-        steps = step_names(entries, sources)
+            self._find_refresh(name, sources[name], name in steps)
         resolved = (
             self._table(name, entry, sources[name]) for name, entry in entries.items() if name not in steps
         )
         tables = {table.name: table for table in resolved if table is not None}
         made = {
-            name: make_step(self._resolution, name, entry, sources[name], self._timestamps.get(name))
+            name: make_step(self._resolution, name, entry, sources[name], self._refresh.timestamps.get(name))
             for name, entry in entries.items()
             if name in steps
         }
@@ -134,6 +143,7 @@ class _Rules:
             "lookback": entry.lookback_us,
             "lookback_trusted": entry.lookback_trusted,
             "align": entry.align_us,
+            "refresh": entry.refresh,
         }
         for key, value in only_derived.items():
             if value is not None:
@@ -196,14 +206,19 @@ class _Rules:
         elif None not in upstream and name not in self._unclear:
             self._by_files[name] = False
 
-    def _find_timestamp(self, name: str, sources: Sequence[str]) -> None:
+    def _find_refresh(self, name: str, sources: Sequence[str], is_step: bool) -> None:
         entry = self._entries[name]
-        feed = self._feed_entries.get(entry.feed) if entry.feed is not None else None
-        inherited = self._timestamps.get(sources[0]) if sources else feed.timestamp if feed else None
-        self._timestamps[name] = entry.timestamp or inherited
+        if entry.feed is None:
+            self._refresh.add_derived(name, entry, sources, is_step)
+            return
+        feed = self._feed_entries.get(entry.feed)
+        columns = of_feed(self._resolution.records(FEEDS).get(entry.feed))
+        self._refresh.add_base(name, entry, columns, feed.timestamp if feed else None)
 
     def _table(self, name: str, entry: TableEntry, sources: tuple[str, ...]) -> Table | None:
-        check_no_step(self._resolution, name, entry)
+        refresh = self._refresh.refreshes.get(name, APPEND)
+        check_no_step(self._resolution, name, entry, refresh.mode == "full")
+        self._check_refresh(name, entry, refresh)
         pool = self._pool_of(name, entry)
         if entry.feed is None:
             period_us = self._derived_period(name, entry)
@@ -221,7 +236,7 @@ class _Rules:
             sources=sources,
             sql=entry.sql,
             select=entry.select,
-            timestamp=self._timestamps.get(name),
+            timestamp=self._refresh.timestamps.get(name),
             lookback_us=entry.lookback_us or 0,
             lookback_trusted=entry.lookback_trusted is True,
             align_us=entry.align_us,
@@ -234,7 +249,13 @@ class _Rules:
             place=self._resolution.place(("tables", name)),
             slices=None if entry.slices is None else entry.slices.resolved(),
             discard=resolved_discard(self._resolution, name, entry, pool),
+            refresh=refresh.mode,
+            full_because=refresh.because,
         )
+
+    def _check_refresh(self, name: str, entry: TableEntry, refresh: Refresh) -> None:
+        for what, remedy in refresh.because if entry.refresh == "append" else ():
+            self._report(("tables", name, "sql"), what, f"{remedy}; or remove `refresh: append`")
 
     def _pool_of(self, name: str, entry: TableEntry) -> str | None:
         path = ("tables", name)
@@ -318,8 +339,9 @@ def _from_record(record: dict[str, Any]) -> Table:
     weight = Fraction(record.get("weight", 1))
     slices = None if record.get("slices") is None else Slices(**record["slices"])
     discard = None if record.get("discard") is None else Discard(**record["discard"])
+    because = tuple(tuple(each) for each in record.get("full_because", ()))
     known = {"sources": tuple(record["sources"]), "cost": cost, "weight": weight, "slices": slices}
-    return Table(**{**record, **known, "discard": discard})
+    return Table(**{**record, **known, "discard": discard, "full_because": because})
 
 
 TABLES: Final = Section(

@@ -21,7 +21,7 @@ from freshline.live.tables.definition_changes import (
     columns_remedy,
     stored_table,
 )
-from freshline.spark.loading.frames import between, derived_rows, read_parquet
+from freshline.spark.loading.frames import derived_rows, read_parquet, up_to, whole_source_rows
 from freshline.spark.loading.schemas import schemas
 from freshline.spark.loading.sink import write_by_executors
 from freshline.spark.loading.slices import dealt, slice_column
@@ -72,7 +72,7 @@ def _replace(
     reached = [source.freshness for source in sources.values() if source and source.freshness is not None]
     loaded_to = last_edge(min([stored.freshness, *reached]), table.align_us)
     frames = {
-        name: _rows(session, source, warehouse.stored[name], columns[name], loaded_to)
+        name: _rows(session, source, warehouse.stored[name], columns[name], loaded_to, table.is_whole)
         for name, source in sources.items()
     }
     folder = f"data/rebuild-{uuid4().hex[:8]}"
@@ -109,12 +109,14 @@ def _rows(
     source: StoredDefinition,
     columns: StructType,
     loaded_to: int,
+    without_late: bool,
 ) -> DataFrame:
-    """A source's rows up to an instant, late ones included."""
-    assert source.timestamp is not None
-    files = [] if stored is None else stored.files_between(None, loaded_to)
-    frame = between(read_parquet(session, files, columns), source.timestamp, None, loaded_to)
-    return frame.drop(*RESERVED_COLUMNS)
+    """A source's rows up to an instant. A table that is computed whole would lose late ones again."""
+    files = [] if stored is None else [str(stored.path / file.path) for file in stored.files if file.rows]
+    rows = read_parquet(session, files, columns)
+    if without_late:
+        return whole_source_rows(rows, columns, source.timestamp, loaded_to)
+    return up_to(rows, source.timestamp, loaded_to).drop(*RESERVED_COLUMNS)
 
 
 def _never_loaded(table: StoredDefinition) -> InputError:

@@ -58,20 +58,18 @@ def open_tables(
     """
     opening = _Opening(part, accepted)
     for name in part.followed:
-        timestamp = part.whole.stored[name].timestamp
-        assert timestamp is not None
+        timestamp = part.whole.stored[name].timestamp or ""
         schema = to_arrow_schema(columns[name], timezone="UTC")
         opening.followed[name] = FollowedTable(layout.table(name), timestamp, schema)
         opening.followed[name].reload()
     for name, table in part.local.stored.items():
-        assert table.timestamp is not None
         schema = to_arrow_schema(columns[name], timezone="UTC")
         try:
             stored = StoredTable.open_or_create(
                 layout.table(name),
                 name,
                 schema,
-                table.timestamp,
+                table.timestamp or "",
                 Computation.of(table, part.whole.feeds),
                 table.history_us,
             )
@@ -147,9 +145,8 @@ class _Opening:
 
 def stored_table(layout: StorageLayout, table: StoredDefinition) -> StoredTable | None:
     """The stored table; None if it was never made."""
-    assert table.timestamp is not None
     path = layout.table(table.name)
-    return StoredTable.open(path, table.timestamp) if (path / "_delta_log").is_dir() else None
+    return StoredTable.open(path, table.timestamp or "") if (path / "_delta_log").is_dir() else None
 
 
 def column_differences(stored: StoredTable, columns: StructType) -> SchemaDifferences:

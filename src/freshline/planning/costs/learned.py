@@ -36,20 +36,32 @@ class LearnedCosts:
 
 
 def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
-    """Adds the cost of every table and step that declares none and has run often enough."""
+    """Adds the cost of every table and step that declares none and has run often enough.
+
+    A table that is computed whole costs by the rows that its newest run read.
+    """
     tables = dict(warehouse.tables)
     runs: dict[str, int] = {}
     sparks = spark_cores(warehouse)
     for name, table in warehouse.tables.items():
-        if table.cost is not None:
+        if table.cost is not None and not table.is_whole:
             continue
         feed = None if table.feed is None else warehouse.feeds[table.feed]
         spark = sparks.get(warehouse.pools[table.pool].node)
         past = _while_busy(history.runs(name), [spark] if spark else [])
-        fitted = fit(_alone(past), longest_update_us(table, feed))
-        if fitted is not None:
-            tables[name] = replace(table, cost=cost_of(fitted))
-            runs[name] = fitted.runs
+        rows_now = past[-1].rows if past else 0
+        if table.cost is not None:
+            tables[name] = replace(table, cost=table.cost.sized(rows_now))
+        elif table.is_whole:
+            fitted = fit_step(past, Fraction(rows_now))
+            if fitted is not None:
+                tables[name] = replace(table, cost=step_cost_of(fitted).sized(rows_now))
+                runs[name] = fitted.runs
+        else:
+            fitted = fit(_alone(past), longest_update_us(table, feed))
+            if fitted is not None:
+                tables[name] = replace(table, cost=cost_of(fitted))
+                runs[name] = fitted.runs
     steps = dict(warehouse.steps)
     rows = rows_of_steps(warehouse)
     for name, step in warehouse.steps.items():
@@ -60,7 +72,9 @@ def learned_costs(warehouse: Warehouse, history: RunHistory) -> LearnedCosts:
         if fitted is not None:
             steps[name] = replace(step, cost=step_cost_of(fitted))
             runs[name] = fitted.runs
-    return LearnedCosts(replace(warehouse, tables=tables, steps=steps) if runs else warehouse, runs)
+    if tables == warehouse.tables and not runs:
+        return LearnedCosts(warehouse, runs)
+    return LearnedCosts(replace(warehouse, tables=tables, steps=steps), runs)
 
 
 def fit_step(runs: Sequence[PastRun], rows_most: Fraction | None) -> FittedCost | None:

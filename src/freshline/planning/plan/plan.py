@@ -143,6 +143,26 @@ class SparkPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class WholePlan:
+    """A table whose updates replace all its rows."""
+
+    name: str
+    because: tuple[tuple[str, str], ...]  # what keeps it from being appended to, and what would help
+    rows: int  # that its newest update read; 0 if it has never run
+    rows_most: int | None  # all that is proven holds up to here; None if its cost does not grow
+    rows_a_second: Fraction | None  # of its sources, if the feeds declare it
+    versions_kept: int  # how many replaced versions its history keeps on disk
+    pool_helps: tuple[str, ...]  # the tables that would hold if it had a pool of its own
+
+    @property
+    def lasts_s(self) -> Fraction | None:
+        """For how long its targets hold at the rate of its feeds; None if that is not known."""
+        if self.rows_most is None or not self.rows_a_second:
+            return None
+        return max(Fraction(0), (self.rows_most - self.rows) / self.rows_a_second)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The verdict on a warehouse."""
 
@@ -158,6 +178,7 @@ class Plan:
     declared: Warehouse | None = None  # before cores were counted in its costs
     sparks: tuple[SparkPlan, ...] = ()  # those with a known number of cores
     change: PlacementChange | None = None  # by a new placement, if the storage has one
+    whole: tuple[WholePlan, ...] = ()  # tables that are computed whole
 
     @property
     def tables_by_name(self) -> dict[str, TablePlan]:

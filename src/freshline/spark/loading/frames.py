@@ -21,6 +21,7 @@ from freshline.definitions.sections.stored import StoredDefinition
 from freshline.spark.loading.invalid_text import checked_columns
 from freshline.spark.loading.projection import plain_projection
 from freshline.spark.session.quoting import quoted
+from freshline.sql.clock import sql_at
 from freshline.sql.columns import LATE_COLUMN, RESERVED_COLUMNS
 from freshline.sql.query import parse_query
 from freshline.storage.delta.extent import Extent
@@ -198,18 +199,28 @@ def derived_rows(
     loaded_from: int | None,
     loaded_to: int,
 ) -> DataFrame:
-    """The rows of a derived table with timestamps in (F, NF]."""
+    """The rows of a derived table with timestamps in (F, NF]; all up to NF of one that is computed whole."""
     assert table.sql is not None
-    assert table.timestamp is not None
     for name, frame in sources.items():
         frame.createOrReplaceTempView(name)
-    rows = session.sql(table.sql)
-    return between(rows, table.timestamp, loaded_from, loaded_to)
+    if table.is_whole:
+        return up_to(session.sql(sql_at(table.sql, loaded_to)), table.timestamp, loaded_to)
+    assert table.timestamp is not None
+    return between(session.sql(table.sql), table.timestamp, loaded_from, loaded_to)
 
 
 def source_rows(rows: DataFrame, schema: StructType, timestamp: str, after: int | None, to: int) -> DataFrame:
     """The rows of a range that are not late, as derived tables read them."""
-    frame = between(rows, timestamp, after, to)
+    return _own_columns(between(rows, timestamp, after, to), schema)
+
+
+def whole_source_rows(rows: DataFrame, schema: StructType, timestamp: str | None, to: int) -> DataFrame:
+    """The rows up to an instant that are not late, as tables that are computed whole read them."""
+    return _own_columns(up_to(rows, timestamp, to), schema)
+
+
+def _own_columns(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The rows that are not late, without the columns that Freshline adds."""
     if LATE_COLUMN in schema.names:
         frame = frame.where(f"NOT {LATE_COLUMN}")
     own = [column for column in RESERVED_COLUMNS if column in schema.names]
@@ -221,6 +232,14 @@ def between(frame: DataFrame, timestamp: str, after: int | None, to: int) -> Dat
     column = f.col(quoted(timestamp))
     frame = frame.where(column <= instant(to))
     return frame if after is None else frame.where(column > instant(after))
+
+
+def up_to(frame: DataFrame, timestamp: str | None, to: int) -> DataFrame:
+    """The rows with a timestamp up to an instant; a row without a time is before every instant."""
+    if timestamp is None:
+        return frame
+    column = f.col(quoted(timestamp))
+    return frame.where(column.isNull() | (column <= instant(to)))
 
 
 def instant(microseconds: int) -> Column:

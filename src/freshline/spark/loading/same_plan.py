@@ -41,9 +41,9 @@ def _plan(warehouse: Warehouse, name: str, schemas: Mapping[str, StructType]) ->
     text = table.sql or table.select
     steps = None if text is None else _steps(text, {source: schema.names for source, schema in read.items()})
     given = schemas[name]
-    assert table.timestamp is not None
     # The timestamp limits the result to the loaded range.
-    return how, tuple(map(_types, read.values())), steps, _types(given), given.names.index(table.timestamp)
+    limit = None if table.timestamp is None else given.names.index(table.timestamp)
+    return how, table.is_whole, tuple(map(_types, read.values())), steps, _types(given), limit
 
 
 def _types(schema: StructType) -> tuple[str, ...]:

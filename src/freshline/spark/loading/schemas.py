@@ -32,6 +32,7 @@ from freshline.spark.loading.nondeterminism import unsteady
 from freshline.spark.loading.shedding import check_value
 from freshline.spark.loading.slices import SLICE_FIELD, check_slices
 from freshline.spark.session.quoting import quoted
+from freshline.sql.clock import sql_at
 from freshline.sql.columns import LATE_COLUMN, RESERVED_COLUMNS
 
 # The types of a Delta table. It has no intervals, times of day, geographic types, or the type of NULL.
@@ -96,7 +97,7 @@ def _schema(empty: _EmptyTables, table: StoredDefinition) -> StructType:
         )
     _check_held(table, rows.schema)
     columns = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    if columns.get(table.timestamp or "") != "timestamp":
+    if not (table.is_whole and table.timestamp is None) and columns.get(table.timestamp or "") != "timestamp":
         listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         raise InputError(
             f"table {table.name} has no column {table.timestamp} of type timestamp (it has {listed})",
@@ -128,7 +129,7 @@ class _EmptyTables:
                 no_rows(self._session, StructType(fields)).createOrReplaceTempView(source)
                 self._views.add(source)
         assert table.sql is not None
-        return self._session.sql(table.sql)
+        return self._session.sql(sql_at(table.sql, 0) if table.is_whole else table.sql)
 
     def _feed(self, feed: Feed) -> DataFrame:
         if feed.name not in self._feeds:

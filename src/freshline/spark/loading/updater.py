@@ -36,6 +36,7 @@ from freshline.spark.loading.prepared_frames import PreparedFrames
 from freshline.spark.loading.shedding import kept_records, rows_there
 from freshline.spark.loading.sink import Sink, count_late
 from freshline.spark.loading.slices import dealt, outliers_of, slice_column
+from freshline.spark.loading.whole_table import WholeInput, WholeTables
 from freshline.storage.delta.extent import Extent
 from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.last_values import LastValues
@@ -75,12 +76,15 @@ class Updater:
         }
         self._sink = Sink(schemas, {table.name: outliers_of(table) for table in warehouse.stored.values()})
         self._prepared = PreparedFrames()
+        self._whole = WholeTables(warehouse, self._readable, schemas, self._prepared)
 
     def run(self, session: SparkSession, load: Load) -> LoadResult:
         """Loads (F, NF] into a table. All of it becomes visible with the commit."""
-        feed = self._warehouse.stored[load.table].feed
+        table = self._warehouse.stored[load.table]
+        feed = table.feed
         if feed is None:
-            return self._run_derived(session, load)
+            run = self._run_whole if table.is_whole else self._run_appended
+            return run(session, load)
         facts = [file.facts for file in load.files]  # read once: a file may be overwritten meanwhile
 
         def work(files: list[FileFacts], consumed: tuple[ConsumedFile, ...]) -> LoadResult:
@@ -109,7 +113,20 @@ class Updater:
         records = sum(file.records for file in files) if sheds else None
         return self._commit(frame, load, load.to, source_bytes, consumed, expected, records)
 
-    def _run_derived(self, session: SparkSession, load: Load) -> LoadResult:
+    def _run_whole(self, session: SparkSession, load: Load) -> LoadResult:
+        table = self._warehouse.stored[load.table]
+        to = self._jumped(table, load)
+        found = self._whole.input_of(table)
+        if not load.is_first and self._whole.is_unchanged(table, found, load.after, to):
+            result = self._advance(load, to, details={"read": dict(found.versions)})
+        else:
+            frames = self._whole.frames(session, found, to)
+            rows = dealt(derived_rows(session, table, frames, None, to), self._slices[table.name])
+            result = self._commit(rows, load, to, found.bytes, whole=found)
+        self._whole.committed(table, found)
+        return result
+
+    def _run_appended(self, session: SparkSession, load: Load) -> LoadResult:
         table = self._warehouse.stored[load.table]
         after = None if load.is_first else load.after
         sources = self._sources(table, after, load.to)
@@ -129,21 +146,33 @@ class Updater:
         consumed: tuple[ConsumedFile, ...] = (),
         expected: Callable[[], Extent | None] = lambda: None,
         records: int | None = None,
+        whole: WholeInput | None = None,
     ) -> LoadResult:
         """Computes the rows with Spark and commits them; `expected` is called once they are written.
 
         `records` is the number of records read if not all may become rows: the commit then has both numbers.
+        With `whole`, the rows computed from that input replace all others.
         """
         name = load.table
         stored = self._tables[name]
         folder = f"data/{stored.sequence + 1:08d}-{uuid4().hex[:8]}"
         result = self._sink.write(frame, name, stored, folder, source_bytes)
         written, details, rows_shed = result.files, _details(load), 0
+        if whole is not None:
+            details |= whole.details()
         if records is not None:
             if written is None:
                 written = read_footers(stored.path, folder, stored.schema, stored.timestamp)
             rows_shed = details["rows_shed"] = records - sum(footer.rows for _, footer in written)
-        version = stored.commit(folder, freshness, consumed, details, expected=expected(), written=written)
+        version = stored.commit(
+            folder,
+            freshness,
+            consumed,
+            details,
+            expected=expected(),
+            written=written,
+            whole=whole is not None,
+        )
         added = tuple(file for file in stored.files if file.path.startswith(f"{folder}/"))
         self._sink.learn(name, stored, result, source_bytes, added)
         rows_late = result.rows_late
@@ -157,7 +186,7 @@ class Updater:
             consumed=consumed,
             rows_shed=rows_shed,
             files=added,
-            rows_in=self._rows_in(load),
+            rows_in=self._rows_in(load) if whole is None else whole.rows,
         )
 
     def _rows_in(self, load: Load) -> int | None:
@@ -169,9 +198,16 @@ class Updater:
         after = None if load.is_first else load.after - step.lookback_us
         return sum(rows_between(self._readable[name], after, load.to) for name in step.sources)
 
-    def _advance(self, load: Load, freshness: int, consumed: tuple[ConsumedFile, ...] = ()) -> LoadResult:
+    def _advance(
+        self,
+        load: Load,
+        freshness: int,
+        consumed: tuple[ConsumedFile, ...] = (),
+        details: Mapping[str, Any] | None = None,
+    ) -> LoadResult:
         """Commits a new freshness without rows, which needs no Spark job."""
-        version = self._tables[load.table].commit(None, freshness, consumed, _details(load))
+        said = {**_details(load), **(details or {})}
+        version = self._tables[load.table].commit(None, freshness, consumed, said)
         return LoadResult(freshness, 0, 0, version, consumed, computed=False)
 
     def check(self, session: SparkSession, load: Load, landing: Path) -> None:
@@ -339,6 +375,8 @@ class Updater:
         # The update that loads the rows of an unreadable file reports the error.
         try:
             for name in table.sources:
+                if self._warehouse.stored[name].timestamp is None:
+                    continue
                 row = next_row(self._readable[name], load.to, jump.to, jump.near)
                 if row is not None:
                     next_rows.append(row)

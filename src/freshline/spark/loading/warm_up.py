@@ -35,6 +35,7 @@ from freshline.spark.loading.frames import (
     read_files,
     read_parquet,
     source_rows,
+    whole_source_rows,
 )
 from freshline.spark.loading.shedding import kept_records
 from freshline.spark.loading.slices import dealt, slice_column
@@ -94,10 +95,10 @@ class WarmUp:
         return self._folder / kind / name
 
     def _rows(self, session: SparkSession, table: StoredDefinition) -> DataFrame:
-        assert table.timestamp is not None
         if table.feed is None:
-            sources = {source: self._source(session, source) for source in table.sources}
+            sources = {source: self._source(session, source, table.is_whole) for source in table.sources}
             return derived_rows(session, table, sources, 0, _ROWS * SECOND)
+        assert table.timestamp is not None
         feed = self._warehouse.feeds[table.feed]
         # No row is late, as in most updates: the expression is then a constant.
         late = late_expression(table.timestamp, 0, 1)
@@ -109,11 +110,13 @@ class WarmUp:
             records = kept_records(records, feed)
         return base_rows(session, table, feed, records, late)
 
-    def _source(self, session: SparkSession, name: str) -> DataFrame:
+    def _source(self, session: SparkSession, name: str, is_whole: bool) -> DataFrame:
         timestamp = self._warehouse.stored[name].timestamp
-        assert timestamp is not None
         schema = self._schemas[name]
         rows = read_parquet(session, [str(self._path(name))], schema)
+        if is_whole:
+            return whole_source_rows(rows, schema, timestamp, _ROWS * SECOND)
+        assert timestamp is not None
         return source_rows(rows, schema, timestamp, 0, _ROWS * SECOND)
 
 

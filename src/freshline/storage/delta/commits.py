@@ -67,8 +67,9 @@ class Commits:
         default. The commit fails if another one has an application id of ours or changes the schema or the
         protocol. It does not fail for a foreign compaction or append, so no finished Spark job is lost. Two
         writers of ours conflict at the first commit of the second; after a reload they would not. A commit
-        that removes files is not retried: delta-rs does not notice files that a foreign compaction has
-        removed too, and their rows would be in the table twice.
+        that removes files is not retried here: delta-rs does not notice files that a foreign compaction has
+        removed too, and their rows would be in the table twice. `CommitOvertaken` asks for a retry with the
+        files that there are then.
         """
         if self._taken:
             raise TableTaken(f"{self._path} has another writer")
@@ -104,7 +105,7 @@ class Commits:
             if not log.has_commit(self._path, before.version, identity):
                 if log.commits(self._path).stop - 1 == before.version:
                     raise
-                if not update:
+                if not update or (removed and replacing is None):
                     self._follow_others()
                     raise CommitOvertaken from error
                 self._taken = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ class ReadTable:
     """A table at the newest known version. Any thread may read it."""
 
     path: Path
-    timestamp: str
+    timestamp: str  # the column; "" if its rows have no time
     schema: pa.Schema
 
     @property
@@ -51,10 +52,15 @@ class ReadTable:
 
     def files_with(self, after_us: int | None, to_us: int) -> list[LiveFile]:
         """The files that may have rows with after < timestamp <= to; None: from the beginning."""
-        return [
-            file
-            for file in self.files
-            if file.rows
-            and (file.oldest is None or file.oldest <= to_us)
-            and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
-        ]
+        return files_with(self.files, after_us, to_us)
+
+
+def files_with(files: Iterable[LiveFile], after_us: int | None, to_us: int) -> list[LiveFile]:
+    """Those of the files that may have rows with after < timestamp <= to; None: from the beginning."""
+    return [
+        file
+        for file in files
+        if file.rows
+        and (file.oldest is None or file.oldest <= to_us)
+        and (after_us is None or file.newest is None or file.newest + _STATISTICS_GRAIN_US > after_us)
+    ]

@@ -68,7 +68,7 @@ def read_footers(
 
 
 def read_footer(path: Path, schema: pa.Schema, timestamp: str) -> Footer:
-    """The statistics of a file of a table with this schema and timestamp column."""
+    """The statistics of a file of a table with this schema and timestamp column; "": it has no time."""
     try:
         size = path.stat().st_size
         metadata = pq.read_metadata(path)
@@ -90,7 +90,7 @@ def footer_of(
     `counted` are the null counts of columns for which the metadata may have none.
     """
     written = metadata.schema.to_arrow_schema()
-    if timestamp not in written.names:
+    if timestamp and timestamp not in written.names:
         raise UnreadableParquet(f"{path} has no column {timestamp!r}")
     wanted = {field.name: field.type for field in schema if not pa.types.is_nested(field.type)}
     kept = {*list(wanted)[:COLUMNS_MAX], timestamp}
@@ -123,7 +123,7 @@ def footer_of(
     }
     # Not escaped: delta-rs misreads escaped characters beyond the first 65,536.
     text = json.dumps(statistics, ensure_ascii=False)
-    return Footer(metadata.num_rows, size, oldest, newest, nulls[timestamp], text)
+    return Footer(metadata.num_rows, size, oldest, newest, nulls.get(timestamp, 0), text)
 
 
 def _bounds(metadata: Any, index: int) -> _Bounds:

@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +31,7 @@ from freshline.base.duration import DAY, HOUR, SECOND
 from freshline.base.errors import InputError
 from freshline.definitions.computation import Computation
 from freshline.storage.delta import compaction, computations, log
-from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits
+from freshline.storage.delta.commits import NO_HOOKS, CommitOvertaken, Commits, TableTaken
 from freshline.storage.delta.extent import Extent, extent_of
 from freshline.storage.delta.files import ConsumedFile, LiveFile
 from freshline.storage.delta.log_window import LogWindow
@@ -47,6 +48,8 @@ COMMITS_WITHOUT_CHECKPOINT: Final = 25
 COMMITS_BETWEEN_CHECKPOINTS: Final = 250
 # The least time that replaced files stay, for queries and jobs that read them.
 _FILES_KEPT_AT_LEAST_US: Final = HOUR
+# How often a commit that replaces all files is tried while another writer compacts the table.
+_ATTEMPTS_TO_REPLACE: Final = 15
 _logger = logging.getLogger(__name__)
 
 Written = Sequence[tuple[str, Footer]]  # a job's files that have rows, by path in the table
@@ -90,7 +93,7 @@ class StoredTable(ReadTable):
 
         Its versions can be read back over `history_us`.
         """
-        assert timestamp in schema.names, f"{name} has no column {timestamp}"
+        assert not timestamp or timestamp in schema.names, f"{name} has no column {timestamp}"
         configuration = _configuration(history_us)
         if log.last_checkpoint(path) is None and not DeltaTable.is_deltatable(str(path)):
             made = CommitProperties()
@@ -159,16 +162,18 @@ class StoredTable(ReadTable):
         expected: Extent | None = None,
         written: Written | None = None,
         how: computations.How = "rebuilt",
+        whole: bool = False,
     ) -> int:
         """Adds the Parquet files of the folder as the next update; returns the new version.
 
-        `expected` describes the rows that must be there, `written` the files, if their writer knows them. For
-        a rebuild, `replacing` makes them the table's only files and sets this schema. `computation` and `how`
-        record how the rows are computed.
+        `expected` describes the rows that must be there, `written` the files, if their writer knows them.
+        `whole` makes them the table's only files. For a rebuild, `replacing` does so too, and sets this
+        schema. `computation` and `how` record how the rows are computed.
         """
         if replacing is not None:
             self.check_can_have(replacing)
-        added = self._acceptable(folder, self.schema if replacing is None else replacing, expected, written)
+        schema = self.schema if replacing is None else replacing
+        added = self._acceptable(folder, schema, expected, written, whole or replacing is not None)
         with self._lock:
             before = self._commits.snapshot
             if before.freshness is not None and freshness < before.freshness and replacing is None:
@@ -176,12 +181,23 @@ class StoredTable(ReadTable):
             after = before if computation is None else self._computed_by(computation, how)
             after = replace(after, sequence=before.sequence + 1, freshness=freshness)
             information = {**details, "files": [file.record() for file in consumed]}
-            removed = () if replacing is None else before.files
-            self._commits.transact(added, removed, after, information, replacing)
+            if whole:
+                self._replace_files(added, after, information)
+            else:
+                removed = () if replacing is None else before.files
+                self._commits.transact(added, removed, after, information, replacing)
             if replacing is not None:
                 self.schema = pa.schema(self._commits.table.schema().to_arrow())
             self._bound_log()
             return self._commits.snapshot.version
+
+    def _replace_files(self, added: Written, after: Snapshot, information: Mapping[str, Any]) -> None:
+        """Commits these files as the only ones, also if another writer compacts the table meanwhile."""
+        for _ in range(_ATTEMPTS_TO_REPLACE):
+            with suppress(CommitOvertaken):
+                self._commits.transact(added, self._commits.snapshot.files, after, information)
+                return
+        raise TableTaken(f"{self.path} has a writer that never rests")
 
     def check(self, folder: str, expected: Extent | None, written: Written | None = None) -> None:
         """Raises the errors that a commit of the folder would raise for its files."""
@@ -264,12 +280,20 @@ class StoredTable(ReadTable):
         return added
 
     def _acceptable(
-        self, folder: str | None, schema: pa.Schema, expected: Extent | None, written: Written | None
+        self,
+        folder: str | None,
+        schema: pa.Schema,
+        expected: Extent | None,
+        written: Written | None,
+        nulls_allowed: bool = False,
     ) -> Written:
-        """The files of an update, after a check that all expected rows are there and have a timestamp."""
+        """The files of an update, after a check that all expected rows are there and have a timestamp.
+
+        A row without a timestamp is before every freshness: only a table that is replaced may have it.
+        """
         added = read_footers(self.path, folder, schema, self.timestamp) if written is None else written
         nulls = sum(footer.null_timestamps for _, footer in added)
-        if nulls:
+        if nulls and not nulls_allowed:
             raise NullTimestamps(nulls)
         if expected is not None:
             expected.check(extent_of(footer for _, footer in added))

@@ -98,8 +98,10 @@ def check_statement(session: SparkSession, seed: str) -> StatementCase:
 
 
 def accepted(sql: str, keys: str) -> Table:
-    """The derived table of a statement; an `InputError` if it is refused."""
-    warehouse = loads(f"{_PROJECT}  t: {{period: 3d, timestamp: ts, {keys}sql: {json.dumps(sql)}}}\n")
+    """The derived table of a statement; an `InputError` if its rows cannot only be appended."""
+    warehouse = loads(
+        f"{_PROJECT}  t: {{period: 3d, timestamp: ts, refresh: append, {keys}sql: {json.dumps(sql)}}}\n"
+    )
     check_runnable(warehouse)
     return warehouse.tables["t"]
 

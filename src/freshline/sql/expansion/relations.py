@@ -9,7 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from freshline.base.errors import InputError
-from freshline.sql.expanded_values import ASSUMED, ExpandedValue, most
+from freshline.sql.expansion.values import ASSUMED, ExpandedValue, most
 
 # Spark analyses a statement at these limits within a few seconds, and with less than 300 MB
 # (`benchmarks/growing_statements.py`). Each limit is far beyond a statement that people write.

@@ -17,7 +17,7 @@ from math import prod
 
 from sqlglot import exp
 
-from freshline.sql.expanded_relations import (
+from freshline.sql.expansion.relations import (
     COLUMNS_MAX,
     NOTHING,
     UNKNOWN_COLUMNS,
@@ -32,7 +32,7 @@ from freshline.sql.expanded_relations import (
     too_large,
     with_value,
 )
-from freshline.sql.expanded_values import (
+from freshline.sql.expansion.values import (
     ASSUMED,
     ExpandedValue,
     ValueCounter,

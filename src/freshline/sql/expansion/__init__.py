@@ -1,0 +1,1 @@
+"""How much a statement expands to: relations, expressions, rows of generators, lengths of texts."""
