@@ -220,7 +220,8 @@ def test_the_schemas_keys_are_those_that_are_read() -> None:
                 name_timestamp: "%Y", lateness: 0, ahead: 0,
                 after_load: keep, shed: {most: 1, per: 1s, value: n}}}
     tables: {t: {feed: f, select: s, sql: s, sources: [a], timestamp: ts, refresh: auto,
-                 period: 1s, phase: 1s, lookback: 0, lookback_trusted: false, align: 1s, pool: p, target_lag: 1s,
+                 period: 1s, phase: 1s, lookback: 0, lookback_trusted: false, align: 1s,
+                 pool: p, target_lag: 1s,
                  cost: {startup: 1s, rate: 1, per_row: 1ns, variability: 0, tasks: 2, stages: 2,
                         task: 1s, loaded: true},
                  late_after: 1s, weight: 2, history: 1d,

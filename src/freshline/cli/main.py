@@ -34,6 +34,7 @@ from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
+from freshline.cli.verify import verify
 
 # From sysexits.h, so that they differ from the results of commands.
 _EXIT_BUG = 70
@@ -62,6 +63,7 @@ for command in (
     sql,
     replay,
     rebuild,
+    verify,
     migrate,
     calibrate,
     demo,
