@@ -61,6 +61,7 @@ def test_plan_prints_the_documented_json(project):
                 "target_lag": 1200.0,
                 "holds": True,
                 **NO_RECOVERY,
+                "refresh": "append",
             },
             {
                 "name": "traffic",
@@ -73,6 +74,7 @@ def test_plan_prints_the_documented_json(project):
                 "target_lag": 3600.0,
                 "holds": True,
                 **NO_RECOVERY,
+                "refresh": "append",
             },
         ],
         "advice": [],

@@ -18,23 +18,20 @@ from freshline.base.printable import printable
 from freshline.base.signals import TerminationRequested, ignore, listen
 from freshline.cli.analyze import analyze
 from freshline.cli.apply import apply
-from freshline.cli.calibrate import calibrate
 from freshline.cli.demo import demo
 from freshline.cli.experiment import experiment
 from freshline.cli.init import init
-from freshline.cli.migrate import migrate
+from freshline.cli.maintain import calibrate, migrate, rebuild, verify
 from freshline.cli.place import place
 from freshline.cli.plan import plan
 from freshline.cli.quarantine import quarantine
 from freshline.cli.query import query
-from freshline.cli.rebuild import rebuild
 from freshline.cli.results import results
 from freshline.cli.run import replay, run
 from freshline.cli.shed import shed
 from freshline.cli.simulate import simulate
 from freshline.cli.sql import sql
 from freshline.cli.status import status
-from freshline.cli.verify import verify
 
 # From sysexits.h, so that they differ from the results of commands.
 _EXIT_BUG = 70

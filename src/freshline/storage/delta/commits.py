@@ -67,9 +67,8 @@ class Commits:
         default. The commit fails if another one has an application id of ours or changes the schema or the
         protocol. It does not fail for a foreign compaction or append, so no finished Spark job is lost. Two
         writers of ours conflict at the first commit of the second; after a reload they would not. A commit
-        that removes files is not retried here: delta-rs does not notice files that a foreign compaction has
-        removed too, and their rows would be in the table twice. `CommitOvertaken` asks for a retry with the
-        files that there are then.
+        that removes files is not retried here (`CommitOvertaken`): delta-rs does not notice files that a
+        foreign compaction has removed too, and their rows would be in the table twice.
         """
         if self._taken:
             raise TableTaken(f"{self._path} has another writer")
