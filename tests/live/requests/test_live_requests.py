@@ -13,6 +13,7 @@ import pytest
 
 import freshline
 from asked_shop import APART, OPEN, TOGETHER, Shop
+from cases import rest_in_soak
 from freshline.service.client import NoAnswer
 from freshline.service.failures import STATUSES
 from freshline.service.question_intake import ARROW
@@ -184,7 +185,7 @@ def _flood(shop: Shop) -> None:
     wait_until(lambda: not any(each["waiting"] for each in shop.classes().values()))
 
 
-@pytest.mark.parametrize("pools", [APART, TOGETHER], ids=["apart", "together"])
+@pytest.mark.parametrize("pools", rest_in_soak([APART, TOGETHER]), ids=["apart", "together"])
 def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
     tmp_path: Path, spark, pools: str
 ) -> None:

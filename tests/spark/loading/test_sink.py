@@ -265,7 +265,7 @@ def test_a_driver_that_writes_keeps_job_group_and_pool_and_can_be_cancelled(spar
     context, failures = spark.sparkContext, []
 
     def write() -> None:
-        context.setJobGroup(group, "a test's")
+        context.setJobGroup(group, "a test's", interruptOnCancel=True)  # else it would sleep on
         context.setLocalProperty("spark.scheduler.pool", pool)
         try:
             write_by_driver(slow, stored, "data/1")
