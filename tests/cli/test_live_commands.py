@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from cases import rest_in_soak
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.cli import demo, sql
 from freshline.cli.main import app
@@ -235,7 +236,7 @@ def test_sql_that_spark_refuses_is_bad_input(freshline):
     assert result.exception.what.startswith("Spark refuses the query: [UNRESOLVED_COLUMN")
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("form", rest_in_soak([[], ["--json"]]))
 @pytest.mark.parametrize(
     ("query", "condition"),
     [

@@ -159,6 +159,7 @@ def test_clients_that_hang_up_free_their_requests(shop: Shop) -> None:
     assert shop.ask(SUMS, "guests")[0] == 200
 
 
+@pytest.mark.soak
 def test_a_flood_of_the_lowest_class_leaves_the_others_alone(tmp_path: Path, spark) -> None:
     shop = Shop(tmp_path, spark, APART)
     shop.land(0)
