@@ -7,6 +7,9 @@ demo: .venv/ready
 # A worker a core, each with a Spark of its own; one that is done takes over from the other.
 workers = --numprocesses 2 --dist worksteal
 
+# Byte code is kept, whatever the environment says: many tests start a Python of their own.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Every promise is checked here; what takes long by its nature is left to `make soak`.
 test: .venv/ready lint
 	.venv/bin/pytest $(workers) -m "not soak"

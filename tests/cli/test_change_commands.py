@@ -1,14 +1,13 @@
 """`run --accept-change` and `migrate`, as their users see them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from commands import freshline
 from freshline.base.errors import InputError
 from freshline.cli.main import app
 from freshline.definitions.load import load
@@ -77,8 +76,7 @@ def test_a_change_is_refused_accepted_and_then_gone(project):
 
 def test_an_unknown_table_is_bad_input_at_once(tmp_path):
     Project(tmp_path)
-    arguments = ["-m", "freshline", "run", "-p", str(tmp_path), "--accept-change", "nobody"]
-    ended = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    ended = freshline("run", "-p", tmp_path, "--accept-change", "nobody")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(
         "--accept-change nobody: there is no table nobody. The tables are packets,"

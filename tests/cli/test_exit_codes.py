@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import rest_in_soak
 from commands import freshline
 from freshline.cli import main as entry
 from holding_project import HOLDS
@@ -70,7 +71,7 @@ def test_the_file_with_a_query_is_right(project):
     assert process("plan", "-p", project).returncode == 0
 
 
-@pytest.mark.parametrize("arguments", [("plan", "-p", "freshline.yml"), ("fly",)])
+@pytest.mark.parametrize("arguments", rest_in_soak([["plan", "-p", "freshline.yml"], ["fly"]]))
 def test_in_a_process_of_its_own_the_command_ends_the_same(arguments, project, monkeypatch):
     monkeypatch.chdir(project.parent)
     project.write_text(BAD_FILES["a cycle"][0], encoding="utf-8")
@@ -132,7 +133,7 @@ def test_names_that_the_output_cannot_encode_are_escaped(project, tmp_path):
     assert "staleness \\u2264" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("plan",), ("plan", "--json"), ("schema",)])
+@pytest.mark.parametrize("arguments", rest_in_soak([["plan"], ["plan", "--json"], ["schema"]]))
 def test_output_that_cannot_be_written_is_told_from_a_verdict(arguments, project):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(

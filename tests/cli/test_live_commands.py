@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
+from cases import rest_in_soak
 from freshline.base.errors import DefinitionErrors, InputError
 from freshline.cli import demo, sql
 from freshline.cli.main import app
@@ -28,6 +30,7 @@ from freshline.storage.control.quarantine import Quarantine
 from holding_project import HOLDS
 from patience import PATIENCE, PATIENCE_S
 from processes import spark_javas
+from short_waits import short_waits
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +59,10 @@ def at(second: float) -> datetime:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
+    return written(tmp_path_factory.mktemp("small"))
+
+
+def written(folder: Path) -> Path:
     (folder / "freshline.yml").write_text(PROJECT, encoding="utf-8")
     (folder / "landing").mkdir()
     for name, rows in FILES.items():
@@ -65,27 +71,31 @@ def project(tmp_path_factory) -> Path:
     return folder
 
 
+RUN = ("run", "--drain", "--for", PATIENCE, "--cold", "--json")
+
+
+@contextmanager
+def on_the_shared_spark() -> Iterator[None]:
+    """The commands within leave Spark and the handlers of signals as they were."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkSession, "stop", lambda session: None)
+        yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture(scope="module")
-def finished(project) -> subprocess.CompletedProcess[str]:
-    """A run in a process of its own: so nothing reaches its output unseen."""
-    arguments = ["run", "-p", str(project), "--drain", "--for", PATIENCE, "--cold", "--json"]
-    return subprocess.run(
-        [sys.executable, "-m", "freshline", *arguments], capture_output=True, text=True, check=False
-    )
+def finished(project, spark) -> Result:
+    with short_waits(), on_the_shared_spark():
+        return CliRunner().invoke(app, [*RUN, "-p", str(project)])
 
 
 @pytest.fixture
-def command(spark, monkeypatch) -> Iterator:
+def command(spark) -> Iterator:
     """Runs a command on a project, on the Spark that the tests share."""
-    monkeypatch.setattr(SparkSession, "stop", lambda session: None)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def invoke(folder: Path, *arguments: str) -> Result:
-        return CliRunner().invoke(app, [*arguments, "-p", str(folder)])
-
-    yield invoke
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    with on_the_shared_spark():
+        yield lambda folder, *arguments: CliRunner().invoke(app, [*arguments, "-p", str(folder)])
 
 
 @pytest.fixture
@@ -98,9 +108,20 @@ def rows(project: Path, table: str) -> int:
     return DeltaTable(project / "warehouse" / "tables" / table).to_pyarrow_table().num_rows
 
 
-def test_run_sums_itself_up_as_json_and_as_nothing_else(finished):
-    record = json.loads(finished.stdout)
-    assert finished.returncode == 1  # the records are years old, and the target is an hour
+def test_run_sums_itself_up_as_json(finished):
+    check_summary(finished.stdout, finished.exit_code)
+
+
+@pytest.mark.soak
+def test_a_run_in_a_process_of_its_own_prints_nothing_else(tmp_path):
+    arguments = ["-m", "freshline", *RUN, "-p", str(written(tmp_path))]
+    ended = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    check_summary(ended.stdout, ended.returncode)
+
+
+def check_summary(said: str, code: int) -> None:
+    record = json.loads(said)
+    assert code == 1  # the records are years old, and the target is an hour
     assert (record["name"], record["holds"], record["quarantined"]) == ("small", False, 1)
     assert record["stopped_because"] == "nothing is left to load"
     packets, traffic, hosts = record["tables"]
@@ -215,7 +236,7 @@ def test_sql_that_spark_refuses_is_bad_input(freshline):
     assert result.exception.what.startswith("Spark refuses the query: [UNRESOLVED_COLUMN")
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("form", rest_in_soak([[], ["--json"]]))
 @pytest.mark.parametrize(
     ("query", "condition"),
     [

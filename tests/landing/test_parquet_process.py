@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cases import rest_in_soak
 from freshline.landing.parquet_process import ParquetProcess
 from freshline.landing.records import FileRecords, UnreadableFile
 from freshline.sql.columns import parse_columns
@@ -117,14 +118,14 @@ def ended_by(process: ParquetProcess, path: Path, number: int) -> list[Exception
     return came
 
 
-@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
+@pytest.mark.parametrize("number", rest_in_soak([signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS]))
 def test_a_crash_is_the_files_fault(process: ParquetProcess, tmp_path: Path, number: int) -> None:
     (error,) = ended_by(process, good(tmp_path), number)
     assert isinstance(error, UnreadableFile)
     assert read(process, good(tmp_path)).count == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGALRM])
+@pytest.mark.parametrize("number", rest_in_soak([signal.SIGKILL, signal.SIGTERM, signal.SIGALRM]))
 def test_a_process_that_somebody_ended_is_no_fault_of_the_file(
     process: ParquetProcess, tmp_path: Path, number: int
 ) -> None:

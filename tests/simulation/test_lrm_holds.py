@@ -15,7 +15,7 @@ from freshline_lab.runs.query_run import query_kernel
 
 
 @pytest.mark.parametrize("rescheduling", RESCHEDULINGS)
-@sampled(60)
+@sampled(60, one_in=10)
 @given(seed=st.integers(0, 10**9))
 def test_no_answer_is_late_whatever_the_streams_do_and_whoever_comes_and_goes(rescheduling, seed):
     queries = random_queries(seed, rescheduling)
@@ -26,7 +26,7 @@ def test_no_answer_is_late_whatever_the_streams_do_and_whoever_comes_and_goes(re
     assert replay(query_kernel(queries.pool, queries.at_first), calls) == (len(calls), None)
 
 
-@sampled(60)
+@sampled(60, one_in=10)
 @given(
     seed=st.integers(0, 10**9),
     policy=st.sampled_from([("rm", True), ("rm", False), ("lrm-paper", False)]),

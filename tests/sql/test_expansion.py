@@ -67,13 +67,13 @@ def check_counted(statement: GrownStatement) -> None:
     assert counts.expressions >= statement.expressions
 
 
-@sampled(3_000, one_in=30)
+@sampled(3_000, one_in=100)
 @given(seed=seeds)
 def test_a_request_that_grows_is_refused_or_counted(seed: int) -> None:
     check_counted(GrowingStatements(seed).request())
 
 
-@sampled(3_000, one_in=30)
+@sampled(3_000, one_in=100)
 @given(seed=seeds)
 def test_a_table_that_grows_is_refused_or_counted(seed: int) -> None:
     check_counted(GrowingStatements(seed).table())

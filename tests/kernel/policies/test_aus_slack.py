@@ -342,8 +342,8 @@ SMALL = WarehouseShape(tables_max=8, depth_max=3, tracks_max=2, pools_max=1)
         (18, SMALL, 1_000),
         (1188, SMALL, 1_000),
         (1261, SMALL, 1_000),
-        (1320, SMALL, 1_000),
-        (32, WarehouseShape(), 300),
+        pytest.param(1320, SMALL, 1_000, marks=pytest.mark.soak),
+        pytest.param(32, WarehouseShape(), 300, marks=pytest.mark.soak),
     ],
     ids=["source of a longer period", "tardy", "in recovery mode", "recovery jobs", "held back"],
 )

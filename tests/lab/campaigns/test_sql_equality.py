@@ -48,6 +48,7 @@ def test_a_table_with_too_short_a_lookback_is_found_to_differ(quick):
     assert differ == [True, False]
 
 
+@pytest.mark.soak
 def test_many_kinds_of_random_statements_are_taken():
     taken = 0
     words = {

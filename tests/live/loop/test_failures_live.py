@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 from deltalake import DeltaTable
 
+from cases import rest_in_soak
 from freshline.definitions.load import loads
 from freshline.landing.digest import content_digest
 from freshline.live.loop.run_notes import Overruns
@@ -204,7 +205,7 @@ NOT_TO_BE_COMPUTED = {
 }
 
 
-@pytest.mark.parametrize("expression", NOT_TO_BE_COMPUTED)
+@pytest.mark.parametrize("expression", rest_in_soak(NOT_TO_BE_COMPUTED, first=6))
 def test_what_spark_cannot_compute_of_a_row_is_known_for_that(spark, tmp_path, expression):
     (tmp_path / "1.json").write_text(ROW, encoding="utf-8")
     rows = spark.read.schema("n int, big long, text string").json(str(tmp_path)).selectExpr(expression)
@@ -328,7 +329,7 @@ def with_after_load(action: str) -> str:
     return PROJECT.replace("period: 500ms}\n  clicks", f"period: 500ms, after_load: {action}}}\n  clicks")
 
 
-@pytest.mark.parametrize("action", ["delete", "archive"])
+@pytest.mark.parametrize("action", rest_in_soak(["delete", "archive"]))
 def test_a_correction_that_lands_while_the_first_is_loaded_is_not_cleared_away(place, monkeypatch, action):
     place.project = with_after_load(action)
     landing, commit = place.folder / "landing" / "orders", StoredTable.commit

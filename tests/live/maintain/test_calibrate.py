@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from cases import rest_in_soak
 from drained_shop import PROJECT, Shop, long_periods
 from freshline.definitions.load import load
 from freshline.live.maintain.calibrate import calibrate
@@ -38,7 +39,8 @@ def test_a_calibration_leaves_every_file_where_it_is_and_learns_from_the_good_on
     assert not list((shop.storage / "_freshline" / "scratch").iterdir())
 
 
-def test_calibrating_beside_busy_tracks_records_how_many_were_busy(tmp_path, spark) -> None:
+def test_calibrating_beside_busy_tracks_records_how_many_were_busy(tmp_path, spark, monkeypatch) -> None:
+    monkeypatch.setattr("freshline.spark.session.busy_tracks._NUMBERS", 200_000)  # short jobs do as well
     shop = long_periods(tmp_path, spark, "edf")
     calibrate(load(shop.file), shop.folder, shop.storage, files_max=12, session=spark, loaded=True)
     with History(StorageLayout(shop.storage).control().history, read_only=True) as history:
@@ -47,7 +49,7 @@ def test_calibrating_beside_busy_tracks_records_how_many_were_busy(tmp_path, spa
     assert all(1 <= run.tasks <= spark.sparkContext.defaultParallelism for run in runs)
 
 
-@pytest.mark.parametrize("policy", ["edf-strict", "aus"])
+@pytest.mark.parametrize("policy", rest_in_soak(["aus", "edf-strict"]))
 def test_a_calibration_waits_for_no_period_and_measures_derived_tables_too(tmp_path, spark, policy):
     shop = long_periods(tmp_path, spark, policy)
     started = time.monotonic()

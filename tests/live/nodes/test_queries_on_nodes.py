@@ -123,6 +123,7 @@ def is_measured(plant: Plant, query: tuple[str, str, str, int]) -> bool:
     return rows - 2 <= plant.tuples(name) <= rows
 
 
+@pytest.mark.soak
 def test_a_query_reads_what_any_node_writes_and_is_measured_by_its_rows(plant: Plant) -> None:
     measured = (FAR, STEP, DERIVED)
     plant.define(*measured, EXACT)

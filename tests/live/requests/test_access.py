@@ -1,13 +1,18 @@
 """With a local master only this machine can reach a run, and only its user can read its storage."""
 
+import os
 import signal
 import stat
 from pathlib import Path
 
 import pytest
 
+from freshline.definitions.load import load
 from freshline.definitions.sections.nodes import is_local
-from processes import Command, command, listening
+from freshline.live.run.run_options import RunOptions
+from freshline.live.run.runner import Runner
+from patience import PATIENCE_US
+from processes import Command, command, listening, spark_javas
 
 pytestmark = pytest.mark.spark
 
@@ -21,6 +26,8 @@ tables:
 """
 # 127.0.0.1, as IPv4 has it and as IPv6 does, and IPv6's own.
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+# Python's for its accumulators; Java's for Python, the driver and its blocks.
+LISTENERS = 4
 CONF = [f"--conf={key}" for key in ("spark.executor.memory=1g", "spark.ui.enabled=true", "spark.ui.port=0")]
 
 
@@ -41,15 +48,23 @@ def addresses(run: Command, project: Path) -> list[str]:
     return listening(run.look())
 
 
+def test_a_run_in_this_process_lets_nobody_in(project: Path, spark) -> None:
+    warehouse = load(project / "freshline.yml")
+    with Runner(warehouse, project, project / "warehouse", RunOptions(session=spark, drain=True)) as runner:
+        found = listening([os.getpid(), *spark_javas(os.getpid())])
+        runner.run(PATIENCE_US)
+    assert len(found) >= LISTENERS
+    assert set(found) <= LOOPBACK
+    check_private(project / "warehouse")
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("options", "at_least"),
     [
-        # Python's for its accumulators; Java's for Python, the driver and its blocks.
-        pytest.param([], 4, id="local"),
+        pytest.param([], LISTENERS, id="local"),
         # The parts of a cluster on this machine, which are processes of their own, and web pages.
-        pytest.param(
-            ["--master", "local-cluster[1,1,1024]", *CONF], 9, id="local-cluster", marks=pytest.mark.soak
-        ),
+        pytest.param(["--master", "local-cluster[1,1,1024]", *CONF], 9, id="local-cluster"),
     ],
 )
 def test_a_run_on_this_machine_lets_nobody_in(project: Path, options: list[str], at_least: int) -> None:
@@ -58,7 +73,10 @@ def test_a_run_on_this_machine_lets_nobody_in(project: Path, options: list[str],
         run.end(signal.SIGINT)
     assert len(found) >= at_least
     assert set(found) <= LOOPBACK
-    storage = project / "warehouse"
+    check_private(project / "warehouse")
+
+
+def check_private(storage: Path) -> None:
     seen = {path: path.stat().st_mode for path in [storage, *storage.rglob("*")]}
     assert {path.name for path in seen} >= {"status.json", "ledger.sqlite", "history.sqlite", "_delta_log"}
     assert any(path.suffix == ".parquet" for path in seen)

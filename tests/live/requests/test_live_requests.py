@@ -13,6 +13,7 @@ import pytest
 
 import freshline
 from asked_shop import APART, OPEN, TOGETHER, Shop
+from cases import rest_in_soak
 from freshline.service.client import NoAnswer
 from freshline.service.failures import STATUSES
 from freshline.service.question_intake import ARROW
@@ -158,6 +159,7 @@ def test_clients_that_hang_up_free_their_requests(shop: Shop) -> None:
     assert shop.ask(SUMS, "guests")[0] == 200
 
 
+@pytest.mark.soak
 def test_a_flood_of_the_lowest_class_leaves_the_others_alone(tmp_path: Path, spark) -> None:
     shop = Shop(tmp_path, spark, APART)
     shop.land(0)
@@ -184,7 +186,7 @@ def _flood(shop: Shop) -> None:
     wait_until(lambda: not any(each["waiting"] for each in shop.classes().values()))
 
 
-@pytest.mark.parametrize("pools", [APART, TOGETHER], ids=["apart", "together"])
+@pytest.mark.parametrize("pools", rest_in_soak([APART, TOGETHER]), ids=["apart", "together"])
 def test_who_waits_when_the_run_stops_is_told_and_the_journal_replays(
     tmp_path: Path, spark, pools: str
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import rest_in_soak
 from freshline.definitions.load import load
 from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
@@ -68,7 +69,7 @@ def is_released(project: Path) -> bool:
         pytest.param("Java is started", [INTERRUPT], marks=pytest.mark.soak),
         ("Java starts", [INTERRUPT]),
         pytest.param("Java starts", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
-        ("Spark starts", [TERMINATE]),
+        pytest.param("Spark starts", [TERMINATE], marks=pytest.mark.soak),
         pytest.param("Spark warms up", [INTERRUPT], marks=pytest.mark.soak),
         pytest.param("Spark warms up", [INTERRUPT, INTERRUPT], marks=pytest.mark.soak),
     ],
@@ -86,12 +87,13 @@ def test_a_start_that_is_interrupted_leaves_nothing(
     assert is_released(project)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("signals", "codes"),
     [
         ([TERMINATE], {0, 1, 143}),  # with a summary, if there is time for one
-        pytest.param([TERMINATE, TERMINATE], {0, 1, 143}, marks=pytest.mark.soak),
-        pytest.param([signal.SIGKILL], {-signal.SIGKILL}, marks=pytest.mark.soak),
+        ([TERMINATE, TERMINATE], {0, 1, 143}),
+        ([signal.SIGKILL], {-signal.SIGKILL}),
     ],
 )
 def test_a_run_whose_java_hangs_ends_with_it(
@@ -106,7 +108,9 @@ def test_a_run_whose_java_hangs_ends_with_it(
         assert run.left() == []
 
 
-@pytest.mark.parametrize("arguments", [["sql", "SELECT 1"], ["calibrate"]], ids=lambda each: each[0])
+@pytest.mark.parametrize(
+    "arguments", rest_in_soak([["sql", "SELECT 1"], ["calibrate"]]), ids=lambda each: each[0]
+)
 def test_every_command_that_starts_spark_takes_it_with_it(project: Path, arguments: list[str]) -> None:
     with command(*arguments, "-p", str(project)) as begun:
         begun.wait_until(begun.has_java)
@@ -117,6 +121,7 @@ def test_every_command_that_starts_spark_takes_it_with_it(project: Path, argumen
     assert scratch(project) == []
 
 
+@pytest.mark.soak
 def test_a_rebuild_takes_its_spark_with_it(project: Path, spark) -> None:
     (project / "landing" / "2.csv").write_text("ts,src,n\n2026-01-01T00:00:00Z,a,1\n", encoding="utf-8")
     warehouse = load(project / "freshline.yml")
@@ -129,6 +134,7 @@ def test_a_rebuild_takes_its_spark_with_it(project: Path, spark) -> None:
     assert is_released(project)
 
 
+@pytest.mark.soak
 def test_the_demonstration_takes_its_spark_with_it(tmp_path: Path) -> None:
     with command("demo", "--into", str(tmp_path / "demo")) as begun:
         begun.wait_until(begun.has_java)

@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from cases import rest_in_soak
 from drained_shop import PROJECT, Shop, long_periods
 from freshline.base.duration import SECOND
 from freshline.definitions.serial import to_record
@@ -152,7 +153,7 @@ def log_of(shop: Shop) -> list[dict]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("policy", ["aus-slack", "prp"])
+@pytest.mark.parametrize("policy", rest_in_soak(["aus-slack", "prp"]))
 def test_the_log_of_a_run_that_learns_its_costs_replays_identically(tmp_path, spark, monkeypatch, policy):
     monkeypatch.setattr("freshline.live.run.learned_plan._LEARN_EVERY_US", 0)
     text = PROJECT.replace(", cost: {startup: 5s}", "").replace("    cost: {startup: 5s}\n", "")
@@ -209,7 +210,7 @@ tables:
 """  # noqa: E501
 
 
-@pytest.mark.parametrize("policy", ["aus", "aus-slack"])
+@pytest.mark.parametrize("policy", rest_in_soak(["aus-slack", "aus"]))
 def test_a_run_catches_up_without_bounds_and_has_them_as_soon_as_its_costs_are_known(
     tmp_path, spark, monkeypatch, policy
 ):
@@ -266,7 +267,7 @@ def test_costs_that_were_learned_are_learned_again_in_a_replay():
     assert replay(kernel_of(header), lines) == (8, None)
 
 
-@pytest.mark.parametrize("policy", ["edf", "aus"])
+@pytest.mark.parametrize("policy", rest_in_soak(["aus", "edf"]))
 def test_draining_does_not_wait_for_the_release_of_derived_tables_and_leaves_nothing_out(
     tmp_path, spark, policy
 ):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from cases import rest_in_soak
 from freshline.base.errors import InputError
 from freshline.live.status.status import WarehouseStatus
 from freshline.spark.loading.updater import Updater
@@ -65,6 +66,12 @@ BAD_VALUES: dict[str, tuple[str, pa.Array, pa.Array, str]] = {
         pa.array([1, 2], pa.uint64()),
         "its column `n` is UINT64, which does not fit the declared type",
     ),
+    "bytes in the middle": (
+        "string",
+        pa.array(["a", "b"]),
+        no_text(b"a", b"b\xff", b"c"),
+        "found in string: \\x62\\xFF in column n",
+    ),
     "UINT64 in a struct": (
         "struct<a: long>",
         pa.array([{"a": 1}, {"a": 2}]),
@@ -78,12 +85,6 @@ BAD_VALUES: dict[str, tuple[str, pa.Array, pa.Array, str]] = {
         no_text(b"\xff", b"a"),
         "[INVALID_UTF8_STRING] Invalid UTF8 byte sequence found in string: \\xFF in column n",
     ),
-    "bytes in the middle": (
-        "string",
-        pa.array(["a", "b"]),
-        no_text(b"a", b"b\xff", b"c"),
-        "found in string: \\x62\\xFF in column n",
-    ),
     "bytes in a list": (
         "array<string>",
         pa.array([["a"], None, [None]]),
@@ -93,7 +94,7 @@ BAD_VALUES: dict[str, tuple[str, pa.Array, pa.Array, str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD_VALUES)
+@pytest.mark.parametrize("kind", rest_in_soak(BAD_VALUES, first=2))
 def test_a_parquet_file_of_values_that_are_not_as_declared_is_put_aside(tmp_path, spark, kind):
     declared, good, bad, reason = BAD_VALUES[kind]
     place = Place(tmp_path, spark)
@@ -148,7 +149,7 @@ def test_where_the_definition_fails_on_everything_no_file_is_put_aside(place):
     assert len(orders.message) <= 300
 
 
-@pytest.mark.parametrize("order", [(1, 2, 3, "bad"), (1, "bad", 2, 3), ("bad", 1, 2)])
+@pytest.mark.parametrize("order", rest_in_soak([["bad", 1, 2], [1, 2, 3, "bad"], [1, "bad", 2, 3]]))
 def test_where_made_up_rows_cannot_be_computed_other_files_show_that_one_is_bad(tmp_path, spark, order):
     place = Place(tmp_path, spark)
     # Made-up texts are no numbers, so only real files can show that the definition works.
@@ -186,7 +187,7 @@ def test_a_file_of_the_longest_name_is_put_aside_and_taken_back(place):
     assert place.quarantine() == []
 
 
-@pytest.mark.parametrize("found_by", ["Spark", "discovery"])
+@pytest.mark.parametrize("found_by", rest_in_soak(["discovery", "Spark"]))
 def test_a_file_that_cannot_be_put_aside_is_skipped_and_put_aside_once_it_can_be(place, found_by):
     if found_by == "Spark":
         place.land_bad("orders", 4)
@@ -247,7 +248,7 @@ def at_first_run(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], o
     monkeypatch.setattr(Updater, "run", acting)
 
 
-@pytest.mark.parametrize("project", [PROJECT, TOGETHER])
+@pytest.mark.parametrize("project", rest_in_soak([PROJECT, TOGETHER]))
 def test_a_file_that_has_vanished_is_not_bad_and_is_loaded_when_it_comes_back(place, monkeypatch, project):
     place.project = project
     path = place.folder / "landing" / "orders" / "2.json"
@@ -272,7 +273,7 @@ def test_of_two_files_one_vanishes_and_the_other_is_loaded(place, monkeypatch):
     assert place.quarantine() == []
 
 
-@pytest.mark.parametrize("project", [PROJECT, TOGETHER])
+@pytest.mark.parametrize("project", rest_in_soak([PROJECT, TOGETHER]))
 def test_a_file_that_cannot_be_read_is_skipped_until_it_can_be(place, monkeypatch, project):
     place.project = project
     path = place.folder / "landing" / "orders" / "2.json"
@@ -295,7 +296,7 @@ def test_a_file_that_cannot_be_read_is_skipped_until_it_can_be(place, monkeypatc
     assert place.quarantine() == []
 
 
-@pytest.mark.parametrize("then_fails", [None, "2.json"])
+@pytest.mark.parametrize("then_fails", rest_in_soak([None, "2.json"]))
 def test_files_that_fail_only_together_are_loaded_one_by_one(place, monkeypatch, then_fails):
     place.project = TOGETHER
     run, alone = Updater.run, []

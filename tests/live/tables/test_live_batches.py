@@ -50,6 +50,7 @@ def test_a_backlog_is_loaded_in_batches_each_file_once_and_the_log_replays(place
     assert replay(kernel_to_replay(header, "log"), journal) == (len(journal), None)
 
 
+@pytest.mark.soak
 def test_of_a_batch_with_a_bad_file_only_that_one_is_put_aside(place):
     for number in range(1, 13):
         if number == 6:

@@ -168,6 +168,7 @@ def test_rows_in_the_gap_are_loaded_and_late_ones_are_not(tmp_path, spark):
     assert all((project.freshness("counts", version) + 1) % SECOND == 0 for version in versions)
 
 
+@pytest.mark.soak
 def test_a_gap_between_two_runs_is_jumped_over_and_a_run_may_end_in_the_middle(tmp_path, spark):
     project = Project(tmp_path, spark)
     project.land(OLD)

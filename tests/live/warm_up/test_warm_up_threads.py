@@ -154,6 +154,7 @@ def test_closing_ends_it_wherever_it_is_and_leaves_no_files(spark, many, tmp_pat
     assert spark.range(3).count() == 3  # other jobs are not cancelled
 
 
+@pytest.mark.soak
 def test_a_run_ends_in_order_while_plans_are_warmed_up(tmp_path: Path) -> None:
     put(project(tmp_path / "project", FEEDS[:3]), "feed0")
     status = tmp_path / "project/warehouse/_freshline/status.json"

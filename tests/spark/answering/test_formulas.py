@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StructField, StructType
 
+from cases import rest_in_soak
 from freshline.base.errors import InputError
 from freshline.spark.answering.formulas import slopes, value_of
 from freshline.spark.answering.merging import MergedColumns, merged_columns
@@ -85,7 +86,7 @@ def test_all_slices_give_the_exact_answer_and_intervals_of_no_length(seed: int, 
     assert sum(found.columns[1].seen or ()) <= rows
 
 
-@pytest.mark.parametrize("lends", [False, True])
+@pytest.mark.parametrize("lends", rest_in_soak([True, False]))
 def test_intervals_hold_the_truth_at_least_93_times_of_100(lends: bool) -> None:
     held: list[list[bool]] = [[] for _ in FORMULAS]
     found = partials(FORMULAS)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from cases import cases, sampled
+from cases import cases, rest_in_soak, sampled
 from freshline.spark.answering.request_run import PartCancelled, RequestRun
 from freshline.spark.answering.window_reading import session_for_queries
 from freshline.sql.columns import SLICE_COLUMN
@@ -272,13 +272,16 @@ def test_outliers_are_the_largest_of_each_update_and_compaction_keeps_them(spark
 
 @pytest.mark.parametrize(
     "sql",
-    [
-        "SELECT count(*) AS n FROM a WHERE ts < now() - INTERVAL 1 HOUR",
-        "SELECT count(*) AS n FROM a WHERE ts < current_timestamp AND ts < current_date()",
-        "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('minute', ts)",
-        "SELECT date_trunc('hour', ts), count(*) FROM a GROUP BY 1",
-        "SELECT trunc(ts, 'month') AS m, count(*) AS n FROM a GROUP BY trunc(ts, 'month')",
-    ],
+    rest_in_soak(
+        [
+            "SELECT count(*) AS n FROM a WHERE ts < now() - INTERVAL 1 HOUR",
+            "SELECT count(*) AS n FROM a WHERE ts < current_timestamp AND ts < current_date()",
+            "SELECT date_trunc('minute', ts) AS m, count(*) AS n FROM a GROUP BY date_trunc('minute', ts)",
+            "SELECT date_trunc('hour', ts), count(*) FROM a GROUP BY 1",
+            "SELECT trunc(ts, 'month') AS m, count(*) AS n FROM a GROUP BY trunc(ts, 'month')",
+        ],
+        first=2,
+    ),
 )
 def test_how_a_statement_is_spelled_does_not_make_it_whole(spark, tmp_path: Path, sql: str) -> None:
     tables = loaded(spark, tmp_path, BY_KEY, a=[(at % 2, float(at)) for at in range(100)])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from cases import sampled
+from cases import cases, rest_in_soak, sampled
 from freshline.base.duration import SECOND
 from freshline.base.errors import InputError
 from freshline.spark.answering.window_reading import session_for_queries
@@ -52,7 +52,7 @@ def cut(rng: random.Random) -> list[int]:
 @given(seed=st.integers(0, 1 << 32))
 def test_all_slices_in_whatever_parts_give_the_exact_answer(spark, seed: int) -> None:
     rng, statements = random.Random(seed), QueryStatements(seed)
-    queries = {f"q{number}": statements.right().sql for number in range(3)}
+    queries = {f"q{number}": statements.right().sql for number in range(cases(3, one_in=3))}
     with TemporaryDirectory() as folder:
         tables = random_tables(spark, Path(folder), seed, queries, rng.choice([5, 20, 40]) * SECOND)
         session = session_for_queries(spark)
@@ -137,7 +137,7 @@ def test_groups_by_what_rows_are_dealt_by_are_whole_and_not_scaled(spark, tmp_pa
     assert 700 < answer.rows[without_key]["n"] < 1_100
 
 
-@pytest.mark.parametrize("third", ["{}", ""])
+@pytest.mark.parametrize("third", rest_in_soak(["{}", ""]))
 def test_slices_of_two_tables_join_with_themselves_and_a_third_is_read_whole(
     spark, tmp_path: Path, third: str
 ) -> None:
@@ -224,7 +224,7 @@ def rows_read(spark, work: Callable[[], None]) -> int:
     return sum(store.lastStageAttempt(stage).inputRecords() for stage in stages)
 
 
-@pytest.mark.parametrize("first", [10, 200])
+@pytest.mark.parametrize("first", rest_in_soak([10, 200]))
 def test_of_slices_that_are_not_asked_for_few_rows_are_read_and_of_a_table_read_whole_all(
     spark, tmp_path: Path, monkeypatch, first: int
 ) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cases import rest_in_soak
 from freshline.definitions.load import loads
 from freshline.definitions.sections.feed_entry import DELIMITERS
 from freshline.landing.record_reader import RecordReader
@@ -61,7 +62,7 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize("late", ["false", "ts <= timestamp '2026-01-01T00:00:02Z'"])
+@pytest.mark.parametrize("late", rest_in_soak(["ts <= timestamp '2026-01-01T00:00:02Z'", "false"]))
 @pytest.mark.parametrize("select", PLAIN)
 def test_a_plain_select_gives_what_spark_makes_of_it_as_sql(spark, tmp_path, select, late):
     warehouse = loads(PROJECT % select)
@@ -108,7 +109,7 @@ def write(path: Path, item: int) -> None:
         pq.write_table(pa.Table.from_pylist([record]), path)
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("form", rest_in_soak(["csv", "json", "parquet"]))
 def test_files_are_read_by_their_very_names_and_once(spark, tmp_path: Path, form):
     feed = loads(PROJECT.replace("format: csv", f"format: {form}") % "SELECT * FROM orders").feeds["orders"]
     paths = [tmp_path / "plain" / f"{name}.{form}" for name in ["1", *ODD]]

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from cases import sampled
+from cases import rest_in_soak, sampled
 from freshline.definitions.load import loads
 from freshline.spark.loading.frames import NONE_LATE, base_rows, is_one_pass, read_files
 from freshline.spark.loading.prepared_frames import PreparedFrames, prepared
@@ -71,7 +71,7 @@ class Reader:
         return self.frames.of(self.spark, "orders", paths, lambda: self.anew(paths))
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("form", rest_in_soak(["json", "csv", "parquet"], first=1))
 @pytest.mark.parametrize("select", SELECTS)
 @sampled(4, one_in=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

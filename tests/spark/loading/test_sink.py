@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 import pyarrow.parquet as pq
@@ -265,7 +265,7 @@ def test_a_driver_that_writes_keeps_job_group_and_pool_and_can_be_cancelled(spar
     context, failures = spark.sparkContext, []
 
     def write() -> None:
-        context.setJobGroup(group, "a test's")
+        context.setJobGroup(group, "a test's", interruptOnCancel=True)  # else it would sleep on
         context.setLocalProperty("spark.scheduler.pool", pool)
         try:
             write_by_driver(slow, stored, "data/1")
@@ -371,30 +371,25 @@ def test_where_one_way_fails_the_next_attempt_takes_the_other(spark, ways: list[
     assert attempt("x") == "driver"
 
 
-def test_who_sets_how_spark_writes_parquet_has_spark_write_it(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_sets_how_spark_writes_parquet_has_spark_write_it(spark) -> None:
     context = spark.sparkContext
-    real = context.getConf().getAll()
-
-    class Conf:
-        settings: ClassVar[dict[str, str]] = {}
-
-        def getAll(self) -> list[tuple[str, str]]:  # noqa: N802
-            return [*real, *self.settings.items()]
-
-    monkeypatch.setattr(context, "getConf", Conf)
+    settings, hadoop = context._jsc.sc().conf(), context._jsc.hadoopConfiguration()
+    limit, codec = "spark.freshline.driverWrites", "spark.sql.parquet.compression.codec"
     assert driver_limit(spark) == 32 * MEGABYTE
-    Conf.settings = {"spark.freshline.driverWrites": "5m"}
-    assert driver_limit(spark) == 5 * MEGABYTE
-    Conf.settings |= {"spark.sql.parquet.compression.codec": "zstd"}
-    assert driver_limit(spark) == 0
-    Conf.settings = {"spark.freshline.driverWrites": "much"}
-    with pytest.raises(InputError, match="driverWrites=much is not a size"):
-        driver_limit(spark)
-    Conf.settings = {}
-    hadoop = context._jsc.hadoopConfiguration()
-    hadoop.set("parquet.crypto.factory.class", "x")
     try:
+        settings.set(limit, "5m")
+        assert driver_limit(spark) == 5 * MEGABYTE
+        settings.set(codec, "zstd")
+        assert driver_limit(spark) == 0
+        settings.set(limit, "much")
+        with pytest.raises(InputError, match="driverWrites=much is not a size"):
+            driver_limit(spark)
+        settings.remove(limit)
+        settings.remove(codec)
+        hadoop.set("parquet.crypto.factory.class", "x")
         assert driver_limit(spark) == 0
     finally:
+        settings.remove(limit)
+        settings.remove(codec)
         hadoop.unset("parquet.crypto.factory.class")
     assert driver_limit(spark) == 32 * MEGABYTE

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from cases import rest_in_soak
 from freshline.definitions.load import loads
 from freshline.live.tables.file_to_load import FileToLoad
 from freshline.spark.loading.frames import ObservedRecords, keeps_records
@@ -72,7 +73,7 @@ class Shop:
         return Load("orders", 1, 0, START + 3 * SECOND, files)
 
 
-@pytest.mark.parametrize("select", [*KEEPING, *OTHER])
+@pytest.mark.parametrize("select", [*rest_in_soak(KEEPING), *rest_in_soak(OTHER)])
 def test_what_was_found_is_loaded_and_anything_else_is_not(spark, tmp_path: Path, select: str) -> None:
     shop = Shop(tmp_path, spark, select)
     for wrong in ({"records": 4}, {"records": 2}, {"records": 3, "shifted": 1}):

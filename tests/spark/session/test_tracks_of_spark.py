@@ -24,3 +24,13 @@ def test_the_tasks_that_a_job_runs_at_once_are_counted(spark) -> None:
     spark.range(0, 10, 1, 64).collect()
     assert counts.of(spark, "wide") == cores
     assert counts.of(spark, "narrow") == 1  # no job has run since
+
+
+def test_jobs_of_before_a_track_began_are_not_counted(spark) -> None:
+    use_track(spark, "updates", 8)
+    spark.range(0, 10, 1, 64).collect()
+    counts = TaskCounts()
+    counts.begin(spark)
+    assert counts.of(spark, "table") == 0
+    spark.range(0, 10, 1, 1).collect()
+    assert counts.of(spark, "table") == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from cases import rest_in_soak
 from freshline.storage.delta import log
 from freshline.storage.delta.commits import TableTaken
 from freshline.storage.delta.stored_table import StoredTable
@@ -214,7 +215,10 @@ def test_what_is_left_unpublished_in_a_window_is_nobodys(tmp_path: Path, meanwhi
 
 
 @pytest.mark.parametrize(
-    "hint", [None, "", "{", "[]", '{"version":"x"}', '{"version":-1}', '{"version":7}', '{"version":99}']
+    "hint",
+    rest_in_soak(
+        [None, "{", '{"version":7}', "", "[]", '{"version":"x"}', '{"version":-1}', '{"version":99}'], 3
+    ),
 )
 def test_a_hint_that_is_missing_wrong_or_old_is_no_harm(tmp_path: Path, hint: str | None) -> None:
     table = opened(tmp_path / "t")

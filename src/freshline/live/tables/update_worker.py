@@ -36,14 +36,14 @@ class UpdateRunner:
         self._busy = busy  # how many tracks are, with that of the load
         self._books = books
         self._locks = locks  # by table: housekeeping and updates take turns
-        self._counts = TaskCounts()
+        self.counts = TaskCounts()
 
     def run(self, session: SparkSession, load: Load) -> LoadResult:
         started, busy = time.perf_counter_ns(), self._busy()
         with self._locks[load.table]:
             update = self._updater.run(session, load)
         duration_us, busy = (time.perf_counter_ns() - started) // 1_000, min(busy, self._busy())
-        tasks = self._counts.of(session, load.table) if update.computed else 0
+        tasks = self.counts.of(session, load.table) if update.computed else 0
         self._books.enter(load, update, duration_us, busy, tasks)
         return update
 
@@ -58,6 +58,7 @@ class SparkWorker:
         self._updates = updates
         self._bad_files = bad_files
         use_track(session, pool, track)
+        updates.counts.begin(session)
 
     def run(self, job: Update) -> LoadResult | None:
         """The result of an update; None if none of its files could be loaded."""

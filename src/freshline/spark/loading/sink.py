@@ -230,14 +230,16 @@ def _bytes_of(stored: StoredTable, files: Sequence[LiveFile]) -> float:
 def driver_limit(session: SparkSession) -> int:
     """The largest result of the driver, in bytes; 0 if the user has set how Spark writes Parquet."""
     context = session.sparkContext
-    settings = dict(context.getConf().getAll())
-    text = settings.get(LIMIT_SETTING, _LIMIT)
     assert context._jvm is not None
     assert context._jsc is not None
+    settings: Any = context._jsc.sc().conf()  # PySpark's own would need some calls for every setting
+    text = str(settings.get(LIMIT_SETTING, _LIMIT))
     try:
         limit = int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))
     except (Py4JJavaError, PySparkException) as error:
         raise InputError(f"{LIMIT_SETTING}={text} is not a size", "Write one such as 32m, or 0") from error
-    told = [key for key in settings if key.startswith(_PARQUET) and key not in REQUIRED]
+    told = [
+        key for each in settings.getAllWithPrefix(_PARQUET) if (key := _PARQUET + each._1()) not in REQUIRED
+    ]
     told += context._jsc.hadoopConfiguration().getPropsWithPrefix("parquet.")
     return 0 if told else limit

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from freshline.base.errors import InputError
 from freshline.definitions.sections.nodes import is_local
 from freshline.spark.session.java import no_java_left_behind
+from freshline.spark.session.java_names import remember_names
 
 JAVA_LEAST = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -91,7 +92,9 @@ def open_session(
     for key, value in {**defaults, **chosen, **REQUIRED}.items():
         builder = builder.config(key, value)
     with _listening_at(chosen["spark.master"]), _same_interrupts(), no_java_left_behind():
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+    remember_names(session._jvm)
+    return session
 
 
 @contextmanager
