@@ -26,7 +26,7 @@ from freshline.definitions.load import load
 from freshline.storage.control.layout import StorageLayout
 from freshline.testing.network import Generator
 from freshline_lab.campaigns.kills.node_kills import NodesRun
-from freshline_lab.campaigns.promises.asking import Asking
+from freshline_lab.campaigns.promises.clients import Clients
 from freshline_lab.campaigns.promises.verdicts import StatusWatch, Verdicts
 from freshline_lab.campaigns.promises.whole_city import NODES, CityRows, specs, write_city
 
@@ -59,7 +59,7 @@ def trial(folder: Path, run_s: float, outage_s: float, killed: str, seed: int) -
     file = write_city(folder)
     warehouse = load(file)
     watch = StatusWatch(StorageLayout(folder / "warehouse"), NODES)
-    asking = Asking(file, QUESTIONS, ASK_EVERY_S, DEADLINE_S)
+    asking = Clients(file, QUESTIONS, ASK_EVERY_S, DEADLINE_S)
     run = NodesRun(file, output=folder / "said.txt", cold=False)
     try:
         run.wait_until(lambda: all(run.is_settled(node) for node in NODES), PATIENCE_S)
@@ -79,9 +79,9 @@ def trial(folder: Path, run_s: float, outage_s: float, killed: str, seed: int) -
     wrong = [f"exit code {code} of the run"] * (code not in (0, 1, 4))
     wrong += drained(file)
     wrong += rows(folder, CityRows(generator, end))
-    verdicts = Verdicts(warehouse, watch.statuses, folder / "warehouse")
-    found = [*verdicts.tables(), *verdicts.outputs(start), *verdicts.queries()]
-    for verdict in [*found, *verdicts.classes(asking, unreached=killed == NODES[0])]:
+    verdicts = Verdicts(warehouse, watch, folder / "warehouse", (start, end))
+    found = [*verdicts.tables(), *verdicts.outputs(), *verdicts.queries()]
+    for verdict in [*found, *verdicts.classes(asking, killed)]:
         print(verdict)
         if not verdict.is_explained:
             wrong.append(f"{verdict.what}: {verdict.found}, and the status names no broken assumption")

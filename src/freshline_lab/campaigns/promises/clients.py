@@ -24,7 +24,7 @@ class Asked:
     answer: str  # complete, estimated, the code of a refusal, or nobody
 
 
-class Asking:
+class Clients:
     """A thread for each class, which asks its question every few seconds."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Asking:
             for question in questions.items()
         ]
 
-    def __enter__(self) -> Asking:
+    def __enter__(self) -> Clients:
         for thread in self._threads:
             thread.start()
         return self
