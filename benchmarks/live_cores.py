@@ -37,6 +37,7 @@ from freshline.storage.control.layout import StorageLayout
 from freshline.testing.network import FeedSpec, Generator
 from freshline_lab.campaigns.kills.node_kills import NodesRun
 from freshline_lab.campaigns.promises.commits import commits_of
+from freshline_lab.experiments.noise import Noise
 
 PATIENCE_S = 600.0
 NODE, STEP, TABLES = "here", "readings", ("left", "right")
@@ -130,12 +131,14 @@ def measured(project: Project, run_s: float, seed: int) -> Measured:
         run = NodesRun(file, output=folder / "said.txt", cold=False)
         try:
             run.wait_until(lambda: run.is_settled(NODE), PATIENCE_S)
-            generator = Generator(project.feeds, folder / "landing", seed, clock())
+            began = clock()
+            generator = Generator(project.feeds, folder / "landing", seed, began)
             stop = threading.Event()
             timer = threading.Timer(run_s, stop.set)
             timer.start()
             try:
-                generator.run(stop)
+                with Noise() as noise:
+                    generator.run(stop)
             finally:
                 timer.cancel()
             run.process.send_signal(signal.SIGTERM)
@@ -147,6 +150,7 @@ def measured(project: Project, run_s: float, seed: int) -> Measured:
         history = History(layout.control(NODE).history, read_only=True)
         commits = commits_of(layout.table(STEP))
         ages_us = [each.at - row for each in commits[WARMING:] for row in each.rows]
+        print(noise.sentence(began / SECOND), flush=True)
         return Measured(history.runs(STEP), ages_us, summary["broken_assumptions"])
 
 

@@ -38,6 +38,7 @@ from freshline.storage.control.layout import StorageLayout
 from freshline.testing.network import FeedSpec, Generator
 from freshline_lab.campaigns.kills.node_kills import NodesRun
 from freshline_lab.campaigns.promises.commits import Commit, commits_of
+from freshline_lab.experiments.noise import Noise
 
 PATIENCE_S = 600.0
 FEEDS = (FeedSpec("vehicles", "csv", 10, 400), FeedSpec("sensors", "json", 10, 300, phase_s=5))
@@ -103,11 +104,12 @@ def trial(file: Path, before_s: float, outage_s: float, seed: int) -> int:
         run.wait_until(lambda: all(run.is_settled(node) for node in ("centre", "edge")), PATIENCE_S)
         start = clock()
         generator = Generator([replace(FEEDS[0], outages=(down,)), FEEDS[1]], folder / "landing", seed, start)
-        deliver(generator, before_s)
-        early = broken(run)
-        deliver(generator, outage_s)
-        came = start + round(down[1] * SECOND)
-        deliver_until_recovered(generator, folder, came, promised_s)
+        with Noise() as noise:
+            deliver(generator, before_s)
+            early = broken(run)
+            deliver(generator, outage_s)
+            came = start + round(down[1] * SECOND)
+            deliver_until_recovered(generator, folder, came, promised_s)
         generator_end = clock()
         generator.due(generator_end)
         wait_for_rows(folder, generator, generator_end)
@@ -115,6 +117,7 @@ def trial(file: Path, before_s: float, outage_s: float, seed: int) -> int:
         code, summary = run.end(PATIENCE_S)
     finally:
         run.stop(60)
+    print(noise.sentence(start / SECOND))
     print(f"exit code {code}; broken assumptions before the outage:")
     print("".join(f"  {line}\n" for line in early), end="")
     print("new or other ones since:")

@@ -29,6 +29,7 @@ from freshline_lab.campaigns.kills.node_kills import NodesRun
 from freshline_lab.campaigns.promises.clients import Clients
 from freshline_lab.campaigns.promises.verdicts import StatusWatch, Verdicts
 from freshline_lab.campaigns.promises.whole_city import NODES, CityRows, specs, write_city
+from freshline_lab.experiments.noise import Noise
 
 PATIENCE_S = 600.0
 DOWN = "vehicles"
@@ -67,7 +68,7 @@ def trial(folder: Path, run_s: float, outage_s: float, killed: str, seed: int) -
         outage = (OUTAGE_AT * run_s, OUTAGE_AT * run_s + outage_s)
         print(f"feed {DOWN} is down from second {outage[0]:.0f} to {outage[1]:.0f}", flush=True)
         generator = Generator(specs(DOWN, outage), folder / "landing", seed, start)
-        with watch, asking:
+        with Noise() as noise, watch, asking:
             deliver(generator, run, run_s, killed, start)
             end = clock()
             generator.due(end)
@@ -75,6 +76,7 @@ def trial(folder: Path, run_s: float, outage_s: float, killed: str, seed: int) -
         code, _ = run.end(PATIENCE_S)
     finally:
         run.stop(60)
+    print(noise.sentence(start / SECOND))
     print(f"run: exit code {code}; it said:\n{(folder / 'said.txt').read_text(errors='replace')[-2000:]}")
     wrong = [f"exit code {code} of the run"] * (code not in (0, 1, 4))
     wrong += drained(file)
