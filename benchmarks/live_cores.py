@@ -115,7 +115,8 @@ class Measured:
         costs, busy = self.costs_s, [run.busy for run in self.runs[WARMING:]]
         return (
             f"{len(costs)} jobs, {mean(costs):.2f} s on average, {max(costs):.2f} s at worst; "
-            f"at least {mean(busy):.1f} tracks busy, at start and end; rows at most {max(self.ages_us) / SECOND:.2f} s old"
+            f"at start and end at least {mean(busy):.1f} tracks busy; "
+            f"rows at most {max(self.ages_us) / SECOND:.2f} s old"
         )
 
 
