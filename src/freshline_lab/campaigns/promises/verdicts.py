@@ -20,7 +20,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.tables.state import exceeds
 from freshline.live.status.status import WarehouseStatus
 from freshline.storage.control.layout import StorageLayout
-from freshline_lab.campaigns.promises.clients import Clients
+from freshline_lab.campaigns.promises.clients import Asked, Clients
 from freshline_lab.campaigns.promises.commits import commits_of
 
 _LOOK_EVERY_S = 0.5
@@ -195,9 +195,17 @@ class Verdicts:
             if wrong:
                 when = ", ".join(f"{each.at - self._start / SECOND:.0f} {each.answer}" for each in wrong)
                 found += f"; at second {when}"
-            window = (self._start, self._end)
-            because = () if kept else self._named(self._in_pool(pool.name), (), window)
+            late = [each for each in asked if each in wrong or each.took_s > _ALLOWED * asking.deadline_s]
+            named = [
+                self._named(self._in_pool(pool.name), (), (round(each.at * SECOND), self._ended(each)))
+                for each in late
+            ]
+            because = tuple(sorted({line for lines in named for line in lines})) if all(named) else ()
             yield Verdict(f"class {name}", kept, found, because)
+
+    @staticmethod
+    def _ended(asked: Asked) -> int:
+        return round((asked.at + asked.took_s) * SECOND)
 
     def _named(self, names: Collection[str], nodes: Collection[str], window: Window) -> tuple[str, ...]:
         """The notes of that time about one of these names, or the death of one of these nodes."""
