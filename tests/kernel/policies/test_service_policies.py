@@ -1,6 +1,7 @@
 """The rules of the policies that serve classes, one by one."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
@@ -216,3 +217,24 @@ def test_the_earliest_deadline_goes_first_if_the_more_important_can_wait() -> No
     assert world.policy.next_part(5_000 * MS) is lead
     world.policy.wait(lead, 5_000 * MS)
     assert world.policy.next_part(5_980 * MS) is gold
+
+
+def test_one_slow_part_does_not_have_all_requests_refused_for_ever() -> None:
+    world = World(RdsQuota)
+    slow = world.ask("gold", 0, 5_000, 600)
+    assert slow is not None
+    assert world.policy.next_part(0) is slow
+    slow.done = 1
+    part = SimpleNamespace(estimate_us=600 * MS, pending=slow, part=0)
+    world.policy.spent(world.policy.by_name["gold"], part, 2_400 * MS, done=True)
+    world.end(slow)
+    admitted = []
+    for period in range(6):
+        at_ms = 5_000 * period + 3_000
+        found = world.ask("gold", at_ms, at_ms + 5_000, 2_100)
+        admitted.append(found is not None)
+        if found is not None:
+            break
+        world.policy.due((period + 1) * PERIOD_US)
+    # The first period had an admission. Then 4 times and 2.5 times the estimate do not fit, 1.75 times does.
+    assert admitted == [False, False, False, True]

@@ -72,3 +72,11 @@ def test_all_threads_may_note_at_once_while_the_notes_are_read():
     assert notes.quarantined == threads * each
     counts = [line for line in notes.lines if "updates took longer" in line]
     assert len(counts) == 7 * threads
+
+
+def test_a_run_after_one_that_died_says_how_long_nothing_was_loaded() -> None:
+    notes = RunNotes(100 * SECOND)
+    notes.died(60 * SECOND, 101 * SECOND)
+    assert notes.lines == [
+        "+1s the run before died: nothing was loaded for 41s, and what came meanwhile waited"
+    ]

@@ -77,7 +77,9 @@ def test_a_released_storage_is_free(tmp_path: Path, world: World) -> None:
     lease.renew()
     lease.release()
     lease.release()
-    world.acquire(tmp_path, ME).renew()
+    lease = world.acquire(tmp_path, ME)
+    lease.renew()
+    assert lease.died_at is None
     assert world.waited == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000000003.json"]
 
@@ -88,8 +90,10 @@ def test_a_dead_holder_on_the_host_is_taken_over_at_once(
 ) -> None:
     old = world.acquire(tmp_path, ME)
     world.processes = {200: "boot 2"} if now is None else {100: now, 200: "boot 2"}
+    world.now += 30
     lease = world.acquire(tmp_path, OTHER)
     assert world.waited == 0
+    assert lease.died_at == 1_700_000_000.0, "its last heartbeat"
     with pytest.raises(LeaseLost, match=r"taken over by process 200 on here \(run run-b\)"):
         old.renew()
     old.release()  # no longer ours: does nothing

@@ -222,11 +222,23 @@ class RdsQuota(RequestOrder):
             goal = own.goal - _GOAL_GAIN * (standing.ate - standing.error)
             own.goal = min(standing.error, max(_GOAL_LEAST * standing.error, goal))
             standing.figures = standing.figures._replace(quota=own.goal)
+        self._doubt()
         self._rates.pass_to(now)
         self._quality.measured(self.gained_us)
         spare_us = self._spare_us()
         self._quality.change(spare_us if spare_us < 0 else min(spare_us, self.gained_us) / 2)
         self.mwde = self._quality.mwde
+
+    def _doubt(self) -> None:
+        """Forgets half of how slow parts were, after a period in which all requests were refused.
+
+        Nothing shows then what parts cost now. One slow moment would have all requests refused for ever.
+        """
+        asked = [
+            own.standing.figures.admitted for own in self.quotas if own.standing.figures.admitted is not None
+        ]
+        if asked and not any(asked) and not self._due and self._actual > self._estimated:
+            self._actual = (self._actual + self._estimated) / 2
 
     def _surges(self) -> None:
         """Load rises suddenly: updates are discarded at once, not at the end of the period."""

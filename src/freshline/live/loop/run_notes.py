@@ -63,6 +63,11 @@ class RunNotes:
         with self._lock:
             self._latest.append((at, text))
 
+    def died(self, died_at: int, now: int) -> None:
+        """Notes that the run before died: bounds and deadlines assume that tracks stay."""
+        down = format_duration(max(0, now - died_at), up=True)
+        self.note(now, f"the run before died: nothing was loaded for {down}, and what came meanwhile waited")
+
     def refused(self, feed: str, name: str, reason: str) -> None:
         """Notes a file that went to quarantine."""
         with self._lock:

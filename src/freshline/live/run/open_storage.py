@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
+from freshline.base.duration import SECOND
 from freshline.definitions.sections.nodes import is_local
 from freshline.landing.directories import remember_directories
 from freshline.live.nodes.node_join import join_nodes
@@ -18,10 +20,16 @@ from freshline.storage.control.permissions import modes_of
 from freshline.storage.control.scratch import scratch_folder
 
 
-def open_storage(
-    site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]
-) -> tuple[Path, StepPlacement | None]:
-    """Takes the lease; returns the run's scratch folder and the placement of steps."""
+class OpenStorage(NamedTuple):
+    """What a run finds in its storage."""
+
+    scratch: Path
+    placed: StepPlacement | None  # the placement of steps
+    died_at: int | None  # when the run before was last alive, if it died
+
+
+def open_storage(site: RunSetup, run_id: str, stack: ExitStack, lose: Callable[[str], None]) -> OpenStorage:
+    """Takes the lease, and makes the run's scratch folder."""
     layout, control = site.layout, site.control
     layout.prepare(control, private=is_local(site.master))
     stack.enter_context(modes_of(layout.root))
@@ -36,4 +44,6 @@ def open_storage(
     layout.clear(site.landing)
     remember_directories(site.landing, control.landing)
     scratch = stack.enter_context(scratch_folder(control.scratch, identity, has_lease=True))
-    return scratch, None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)
+    placed = None if site.node is None else join_nodes(site.warehouse, site.node, layout, identity)
+    died_at = None if lease.died_at is None else round(lease.died_at * SECOND)
+    return OpenStorage(scratch, placed, died_at)

@@ -38,7 +38,7 @@ def open_site(
     `listener` receives the progress.
     """
     share_arenas()
-    scratch, placed = open_storage(site, run_id, stack, lose)
+    scratch, placed, died_at = open_storage(site, run_id, stack, lose)
     part = all_of(site.warehouse)
     if site.node is not None and placed is not None:
         part = part_of(site.warehouse, site.node, placed.nodes)
@@ -70,4 +70,6 @@ def open_site(
         warming.start()
         await_warmth(warmth, warming, start_up.say, None if site.warm == "all" else warming.at_once)
     signals.check()
-    return RunResources(part, placed, scratch, session, history, ledger, columns, opened, warmth, warming)
+    return RunResources(
+        part, placed, scratch, session, history, ledger, columns, opened, warmth, warming, died_at
+    )

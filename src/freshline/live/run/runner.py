@@ -113,6 +113,8 @@ class Runner:
         )
         for trouble in cores:
             self.records.notes.note(now, trouble)
+        if resources.died_at is not None:
+            self.records.notes.died(resources.died_at, now)
         self.records.observation.resume(kernel)
         log = self._stack.enter_context(
             (self.control.logs / f"{self.run_id}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)

@@ -64,6 +64,7 @@ class RunResources:
     tables: OpenTables
     warmth: WarmPlans
     warming: WarmUpThreads | None
+    died_at: int | None = None  # when the run before was last alive, if it died
 
 
 @dataclass(frozen=True, slots=True)

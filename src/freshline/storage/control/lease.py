@@ -67,7 +67,10 @@ class _Holder:
 class Lease:
     """A lease that this run holds. The run calls `renew` every two seconds."""
 
-    def __init__(self, folder: Path, number: int, holder: _Holder, clock: Clock) -> None:
+    def __init__(
+        self, folder: Path, number: int, holder: _Holder, clock: Clock, died_at: float | None = None
+    ) -> None:
+        self.died_at = died_at  # the last heartbeat of the holder before, if it did not release the lease
         self._folder = folder
         self._number = number
         self._holder = holder
@@ -88,8 +91,9 @@ class Lease:
         while True:
             number = _highest(path)
             _await_end(path, number, identity, clock, wait, process_table)
-            now = clock()
-            lease = cls(path, number + 1, _Holder(identity, now, now), clock)
+            now, before = clock(), _read(path, number)
+            died_at = None if before is None or before.released else before.heartbeat
+            lease = cls(path, number + 1, _Holder(identity, now, now), clock, died_at)
             if lease._claim():
                 return lease
 

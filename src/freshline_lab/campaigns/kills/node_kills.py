@@ -136,12 +136,13 @@ def check_nodes(storage: Path, numbers: range, seed: int, kills: int) -> NodeRep
 class NodesRun:
     """`freshline run` of a project in another process, with one more for each of its nodes."""
 
-    def __init__(self, file: Path, *options: str, output: Path) -> None:
+    def __init__(self, file: Path, *options: str, output: Path, cold: bool = True) -> None:
         self._layout = StorageLayout(file.parent / "warehouse")
         self._output = output
+        options = ("--json", *(["--cold"] if cold else []), *options)
         with output.open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "freshline", "run", "-p", str(file), "--cold", "--json", *options],
+                [sys.executable, "-m", "freshline", "run", "-p", str(file), *options],
                 stdout=subprocess.PIPE,
                 stderr=said,
                 start_new_session=True,
@@ -165,6 +166,11 @@ class NodesRun:
         """Whether a process of the node runs, other than `but`."""
         status = self.status(node)
         return status is not None and not status.is_opening and status.pid != but
+
+    def is_settled(self, node: str | None) -> bool:
+        """Whether a process of the node runs and has warmed all its plans up."""
+        status = self.status(node)
+        return status is not None and not status.is_opening and status.starting is None
 
     def kill(self, node: str) -> int:
         """Kills the process of a node with its Spark; returns its pid."""

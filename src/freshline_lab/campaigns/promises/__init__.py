@@ -1,0 +1,1 @@
+"""Live runs with outages and kills, compared with all that was promised."""
