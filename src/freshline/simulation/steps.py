@@ -19,6 +19,7 @@ from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
+from freshline.simulation.conditions.crashes import delayed_by
 from freshline.simulation.kind import SimulatedKind, SimulationSetup
 from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
@@ -240,24 +241,29 @@ class SimulatedSteps(SimulatedKind[StepJob]):
 
 
 def _first_faults_at(setup: SimulationSetup) -> dict[str, int]:
-    """By step: when one of its feeds, or the runner, first fails; 0 if any step costs more than is planned.
+    """By step: when one of its feeds, the runner, or a node that delays it first fails.
 
-    Outages of other feeds are no fault: their backlog gives way (docs/placement.md).
+    It is 0 if any step costs more than is planned. Outages of other feeds are no fault: their backlog gives
+    way (docs/placement.md).
     """
     warehouse, conditions = setup.plan.warehouse, setup.conditions
     if _are_slow(setup):
         return dict.fromkeys(warehouse.steps, 0)
-    crashes = [start for start, _ in conditions.crashes]
+    placed = setup.plan.placed
+    crashes = [(start, frozenset(warehouse.steps)) for start, _ in conditions.crashes]
+    for node, spans in conditions.node_crashes.items():
+        begun = [] if placed is None else [name for name, own in placed.nodes.items() if own == node]
+        crashes.append((spans[0][0], delayed_by(warehouse, placed, begun)))
     found = {}
     for name, feeds in StepGraph(warehouse).feeds.items():
-        outages = [times[0][0] for feed, times in conditions.outages.items() if feed in feeds]
-        found[name] = min([*outages, *crashes], default=NEVER)
+        faults = [times[0][0] for feed, times in conditions.outages.items() if feed in feeds]
+        faults += [start for start, steps in crashes if name in steps]
+        found[name] = min(faults, default=NEVER)
     return found
 
 
 def _promises_until(setup: SimulationSetup) -> int:
-    crashes = [start for start, _ in setup.conditions.crashes]
-    return 0 if _are_slow(setup) else min(crashes, default=NEVER)
+    return 0 if _are_slow(setup) else setup.conditions.first_crash
 
 
 def _are_slow(setup: SimulationSetup) -> bool:
