@@ -82,7 +82,7 @@ def simulate(
 
     What if: freshline simulate --outage packets:1h-2h --gap flows:3h-5h --slow traffic:1.5
 
-    Or: freshline simulate --fail traffic:0.1 --crash 4h:2m
+    Or: freshline simulate --fail traffic:0.1 --crash 4h:2m --crash edge:6h
 
     Service classes are simulated where they are asked: freshline simulate --requests operators:1/s:8
     """
@@ -90,12 +90,14 @@ def simulate(
     part_us = request_part_us(project, warehouse) if requests else 0
     end = duration_option(for_, "--for")
     changed = what_if(warehouse, policy_option(warehouse, policy), tracks_options(warehouse, tracks or []))
+    crashes, node_crashes = crash_options(crash or [])
     conditions: dict[str, Any] = {
         "outages": spans_options("--outage", outage or [], end),
         "gaps": spans_options("--gap", gap or [], end),
         "slow": factor_options(slow or []),
         "failures": failure_options(fail or []),
-        "crashes": crash_options(crash or []),
+        "crashes": crashes,
+        "node_crashes": node_crashes,
         "requests": request_options(requests or [], part_us),
     }
     checked(changed, end, **conditions)

@@ -12,7 +12,7 @@ import typer
 
 from freshline.base.duration import SECOND, format_duration, parse_duration
 from freshline.base.errors import InputError
-from freshline.base.names import cut
+from freshline.base.names import cut, is_name
 from freshline.cli.shared import storage_path
 from freshline.definitions.language.policies import POLICIES, PolicyName, policies_for
 from freshline.definitions.language.values import TRACKS_MAX
@@ -60,7 +60,10 @@ FailOption = Annotated[
 ]
 CrashOption = Annotated[
     list[str] | None,
-    typer.Option(help="The runner is down for 10s or FOR, and restarts (repeatable).", metavar="TIME[:FOR]"),
+    typer.Option(
+        help="The runner, or one node, is down for 10s or FOR, and restarts (repeatable).",
+        metavar="[NODE:]TIME[:FOR]",
+    ),
 ]
 RequestsOption = Annotated[
     list[str] | None,
@@ -164,17 +167,21 @@ def _by_name(name: str, form: str, example: str, options: list[str]) -> dict[str
     return numbers
 
 
-def crash_options(options: list[str]) -> list[Crash]:
-    """`TIME[:FOR]`: the spans of time in which the runner is down."""
+def crash_options(options: list[str]) -> tuple[list[Crash], dict[str, list[Crash]]]:
+    """`[NODE:]TIME[:FOR]`: when the runner is down, and by node when it is."""
     spans: list[Crash] = []
+    of_nodes: dict[str, list[Crash]] = {}
     for option in options:
-        time, separator, length = option.partition(":")
+        node, separator, times = option.partition(":")
+        named = bool(separator) and is_name(node)
+        time, separator, length = (times if named else option).partition(":")
         try:
             start = parse_duration(time)
-            spans.append((start, start + (parse_duration(length) if separator else _GONE_US)))
+            span = (start, start + (parse_duration(length) if separator else _GONE_US))
         except InputError as error:
             raise InputError(f"--crash {cut(option)}: {error.what}", error.remedy) from None
-    return spans
+        (of_nodes.setdefault(node, []) if named else spans).append(span)
+    return spans, of_nodes
 
 
 def request_options(options: list[str], part_us: int) -> dict[str, RequestRate]:

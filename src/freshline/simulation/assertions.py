@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from freshline.definitions.language.policies import POLICIES
 from freshline.kernel.core.kernel import Kernel
@@ -96,6 +96,16 @@ class Assertions:
         """The runner has crashed."""
         self._notice_outages(now)
         self._suspend(now, self._feeds)
+
+    def node_crashed(self, now: int, tables: Collection[str]) -> None:
+        """The node of these tables and steps has crashed."""
+        self._notice_outages(now)
+        self._suspend(now, {*tables, *self._steps})
+
+    def node_began(self, kernel: Kernel) -> None:
+        """The node runs again, with new tasks."""
+        self._tables = tables_of(kernel)
+        self._step_tasks = steps_of(kernel)
 
     def over(self, end: int) -> None:
         """The run is over."""

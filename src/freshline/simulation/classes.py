@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
@@ -19,7 +19,7 @@ from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.requests.class_targets import TOLERANCE
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
-from freshline.kernel.requests.task import classes_of
+from freshline.kernel.requests.task import ClassTask, classes_of
 from freshline.planning.costs.requests import PART_ASSUMED_US
 from freshline.simulation.kind import SectionResult, SimulationSetup
 from freshline.simulation.requests import ExpectedRequest, RequestWatch, SimulatedRequests
@@ -216,10 +216,18 @@ class SimulatedClasses(SimulatedRequests):
         self.over(now, self._kernel)
         super().crashed(now)
 
+    def node_crashed(self, now: int, tasks: Collection[str]) -> None:
+        self._spent(now, [task for task in classes_of(self._kernel) if task.name in tasks])
+        super().node_crashed(now, tasks)
+
     def over(self, end: int, kernel: Kernel) -> None:
-        for task in classes_of(kernel):
+        self._spent(end, classes_of(kernel))
+
+    def _spent(self, now: int, classes: Iterable[ClassTask]) -> None:
+        """Counts how long parts have run that end now."""
+        for task in classes:
             for job in task.parts.values():
-                self._tallies.ended(end, job)
+                self._tallies.ended(now, job)
 
     def results(self, kernel: Kernel, end: int) -> list[ClassResult]:
         results = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 
@@ -105,6 +105,16 @@ class SimulatedDriver:
             self._expect_file(feed)
         return came
 
+    def lose(self, now: int, tasks: Collection[str]) -> None:
+        """A node crashes before anything happens at this instant: the jobs of these tasks are lost."""
+        self._count_running(now, tasks)
+        self._completions[:] = [each for each in self._completions if each[2].task.name not in tasks]
+        heapify(self._completions)
+        self._since = {job: since for job, since in self._since.items() if job.task.name not in tasks}
+        self._left_us = {job: left for job, left in self._left_us.items() if job.task.name not in tasks}
+        for kind in self._kinds.values():
+            kind.node_crashed(now, tasks)
+
     def resume(self, now: int, kernel: Kernel, events: Sequence[Event], found: Record) -> None:
         """Continues with another kernel, made from `found`, which takes these events first."""
         self.kernel = kernel
@@ -115,9 +125,12 @@ class SimulatedDriver:
         for event in events:
             self.tell(now, event)
 
-    def _count_running(self, now: int) -> None:
+    def _count_running(self, now: int, tasks: Collection[str] | None = None) -> None:
+        """Counts how long jobs have run that end now: those of some tasks, or all."""
         for pool in self.kernel.pools:
             for track, job in pool.running.items():
+                if tasks is not None and job.task.name not in tasks:
+                    continue
                 since = self._since[job][0] if job in self._since else job.start
                 self.busy_us[track] = self.busy_us.get(track, 0) + now - since
 

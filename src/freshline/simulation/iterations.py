@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
@@ -143,6 +143,9 @@ class SimulatedIterations(SimulatedKind[Iteration]):
     def crashed(self, now: int) -> None:
         # Lost iterations count no more than those that would have been released meanwhile.
         self._runs.clear()
+
+    def node_crashed(self, now: int, tasks: Collection[str]) -> None:
+        self._runs = {job: run for job, run in self._runs.items() if job.task.name not in tasks}
 
     def over(self, end: int, kernel: Kernel) -> None:
         for task in queries_of(kernel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -104,6 +104,12 @@ class SimulatedKind(Generic[J]):
 
     def crashed(self, now: int) -> None:
         """The kernel and all its running jobs are lost."""
+
+    def node_crashed(self, now: int, tasks: Collection[str]) -> None:
+        """The kernel of a node is lost, with these tasks and their running jobs."""
+
+    def node_began(self, kernel: Kernel, tasks: Collection[str]) -> None:
+        """The node with these tasks runs again; the kernels of all nodes are `kernel`."""
 
     def found(self, kernel: Kernel) -> Mapping[str, int]:
         """By name: how fresh the next runner finds what a lost kernel had stored."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from freshline.kernel.core.events import Event
+from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
 from freshline.kernel.requests.events import PartDone, PartLost, RequestArrived
 from freshline.kernel.requests.request import AnswerRequest, RejectRequest, Request, RequestPart
@@ -53,6 +54,7 @@ class SimulatedRequests(SimulatedKind[RequestPart]):
         self._open: dict[int, ExpectedRequest] = {}  # by number
         self._tell: Callable[[int, Callable[[int], Event | None]], None]
         self._next: ExpectedRequest | None = None
+        self._down: set[str] = set()  # classes on a node that is down
 
     def attach(self, driver: SimulatedDriver, end: int = NEVER) -> None:
         """Schedules requests with that driver."""
@@ -72,6 +74,16 @@ class SimulatedRequests(SimulatedKind[RequestPart]):
             self._watch.lost(expected.request, heard=True)
         self._open.clear()
 
+    def node_crashed(self, now: int, tasks: Collection[str]) -> None:
+        for number, expected in list(self._open.items()):
+            if expected.request.class_name in tasks:
+                self._watch.lost(expected.request, heard=True)
+                del self._open[number]
+        self._down.update(tasks)
+
+    def node_began(self, kernel: Kernel, tasks: Collection[str]) -> None:
+        self._down.difference_update(tasks)
+
     def _expect(self, now: int = 0) -> None:
         self._next = next(self._coming, None)
         if self._next is not None:
@@ -83,12 +95,13 @@ class SimulatedRequests(SimulatedKind[RequestPart]):
         assert expected is not None
         request = expected.request
         self._watch.submitted(request)
-        if request.submitted < now:
-            self._watch.lost(request, heard=False)
-        else:
+        is_heard = request.submitted == now and request.class_name not in self._down
+        if is_heard:
             self._open[request.number] = expected
+        else:
+            self._watch.lost(request, heard=False)
         self._expect(now)
-        return RequestArrived(request) if request.submitted == now else None
+        return RequestArrived(request) if is_heard else None
 
     def _answered(self, now: int, answer: AnswerRequest) -> None:
         del self._open[answer.request.number]

@@ -46,6 +46,7 @@ class SimulationResult(KindResults):
     records: JobRecords | None  # of every job, if kept
     failures: Mapping[str, Fraction]  # by table: the chance that a job fails
     crashes: Crashes  # of the runner
+    node_crashes: Mapping[str, Crashes]  # by node
     seen: tuple[KindResult, ...]  # of all kinds
 
     @property
@@ -55,7 +56,9 @@ class SimulationResult(KindResults):
     @property
     def has_faults(self) -> bool:
         """Whether it was simulated under conditions that the plan does not know."""
-        return bool(self.outages or self.gaps or self.slow or self.failures or self.crashes)
+        return bool(
+            self.outages or self.gaps or self.slow or self.failures or self.crashes or self.node_crashes
+        )
 
 
 def simulate(
@@ -69,6 +72,7 @@ def simulate(
     failures: Mapping[str, Fraction] | None = None,
     crashes: Sequence[Crash] = (),
     requests: Mapping[str, RequestRate] | None = None,
+    node_crashes: Mapping[str, Sequence[Crash]] | None = None,
     keep_records: bool = False,
     journal_to: TextIO | None = None,
     progress: Callable[[int], None] | None = None,
@@ -78,10 +82,10 @@ def simulate(
     `outages` has by feed when it is down: the files of that time arrive at its end. `gaps` has by feed when
     it delivers on time, but no rows. `slow` has by table, query or class a factor on its costs, which the
     plan does not know. `failures` has by table the chance that a job fails at its end. `crashes` has when the
-    runner is down, `requests` the request rates of classes. Memory does not grow with the length of the run,
-    except for the records of jobs (40 bytes each), if kept.
+    runner is down, `node_crashes` by node when it is, `requests` the request rates of classes. Memory does
+    not grow with the length of the run, except for the records of jobs (40 bytes each), if kept.
     """
-    conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes, requests)
+    conditions = checked(plan.warehouse, end, outages, gaps, slow, failures, crashes, requests, node_crashes)
     records = JobRecords() if keep_records else None
     header = header_of(plan, end, seed, conditions)
     journal = None if journal_to is None else Journal(journal_to, header)
@@ -100,6 +104,7 @@ def simulate(
         records,
         conditions.failures,
         conditions.crashes,
+        conditions.node_crashes,
         run.results(end),
     )
 
@@ -110,12 +115,20 @@ def _pool_results(run: SimulatedRun, end: int) -> tuple[PoolResult, ...]:
         for assembled in kernel.pools:
             broken.setdefault(assembled.name, []).extend(given_up(assembled))
     pools = []
-    first_track = 0
     for pool in run.plan.pools:
-        tracks = range(first_track, first_track + pool.tracks)
+        tracks = _tracks_of(run, pool.name)
         busy_us = sum(run.driver.busy_us.get(track, 0) for track in tracks)
         # A pool with isolated clusters appears under other names.
         gave_up = tuple(broken.get(pool.name, ()))
         pools.append(PoolResult(pool.name, pool.tracks, busy_us / end if end else 0.0, gave_up))
-        first_track += pool.tracks
     return tuple(pools)
+
+
+def _tracks_of(run: SimulatedRun, pool: str) -> set[int]:
+    """The tracks of a pool, which may be several in the kernel: of clusters, or of queries."""
+    return {
+        track
+        for each in run.kernel.pools
+        if each.name == pool or each.name.rpartition("/")[0] == pool
+        for track in range(each.tracks_from, each.tracks_from + each.tracks)
+    }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from freshline import __version__
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.serial import to_record
 from freshline.kernel.assembly.assemble import assemble
+from freshline.kernel.assembly.node_kernels import NodeKernels
 from freshline.kernel.core.journal import Journal
 from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.node_events import NodeStarted, NodeStopped
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.arrivals import FeedArrivals
 from freshline.simulation.conditions.conditions import Conditions
@@ -26,7 +29,10 @@ K = TypeVar("K", bound=SimulatedKind[Any])
 
 
 class SimulatedRun:
-    """A run from instant 0 on with empty tables; each crash of the runner starts a new kernel."""
+    """A run from instant 0 on with empty tables; each crash of the runner starts a new kernel.
+
+    If a node is to crash, each node has a kernel of its own, as in a live run.
+    """
 
     def __init__(
         self,
@@ -41,7 +47,7 @@ class SimulatedRun:
         self.failures = JobFailures(conditions.failures, seed) if conditions.failures else None
         setup = SimulationSetup(plan, seed, conditions, self.failures, witness)
         self.kinds = [made for kind in KINDS if (made := kind.made_for(setup)) is not None]
-        self.kernels = [assemble(plan)]
+        self.kernels = [self._assembled(0, None)]
         used = {table.feed for table in plan.warehouse.stored.values()}
         files = {
             name: files_of(feed, seed, conditions.outages.get(name, ()))
@@ -65,10 +71,43 @@ class SimulatedRun:
         """Runs up to and including the instant `end`."""
         for kind in self.kinds:
             kind.attach(self.driver, end)
-        for start, back_at in self.conditions.crashes:
-            self.driver.advance(start - 1, progress)
-            self.kernels.append(crash(self.driver, self.plan, self.kinds, start, back_at))
+        for at, _, turn in sorted(self._turns(), key=lambda each: each[:2]):
+            self.driver.advance(at - 1, progress)
+            turn()
         self.driver.run(end, progress)
+
+    def _turns(self) -> Iterator[tuple[int, bool, Callable[[], None]]]:
+        """When the runner or a node crashes, or a node starts again (true), and what is done then."""
+        for start, back_at in self.conditions.crashes:
+            yield start, False, partial(self._crashes, start, back_at)
+        for node, spans in self.conditions.node_crashes.items():
+            for start, back_at in spans:
+                yield start, False, partial(self._node_stops, start, node)
+                yield back_at, True, partial(self._node_starts, back_at, node)
+
+    def _crashes(self, start: int, back_at: int) -> None:
+        self.kernels.append(crash(self.driver, self.kinds, start, back_at, self._assembled))
+
+    def _node_stops(self, at: int, node: str) -> None:
+        lost = self._of_node(node)
+        self.kernels.insert(0, lost)
+        self.driver.lose(at, {task.name for task in lost.tasks})
+        self.driver.tell(at, NodeStopped(node))
+
+    def _node_starts(self, at: int, node: str) -> None:
+        self.driver.tell(at, NodeStarted(node))
+        self.driver.advance(at)
+        for kind in self.kinds:
+            kind.node_began(self.kernel, {task.name for task in self._of_node(node).tasks})
+
+    def _of_node(self, node: str) -> Kernel:
+        assert isinstance(self.kernel, NodeKernels), "no node was to crash"
+        return self.kernel.of(node)
+
+    def _assembled(self, now: int, freshness: Mapping[str, int | None] | None) -> Kernel:
+        if self.conditions.node_crashes:
+            return NodeKernels(self.plan, now, freshness)
+        return assemble(self.plan, now, freshness, live=False)
 
     def results(self, end: int) -> tuple[KindResult, ...]:
         """The results, kind by kind."""

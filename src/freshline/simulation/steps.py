@@ -11,12 +11,15 @@ from freshline.definitions.sections.feeds import Feed
 from freshline.kernel.core.events import Event, JobFailed
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.core.timers import NEVER
+from freshline.kernel.recovery.terms import Recovery
 from freshline.kernel.steps.events import StepsCommitted
 from freshline.kernel.steps.job import StepJob, StepRun
+from freshline.kernel.steps.recoveries import StepRecoveries, recoveries_of
 from freshline.kernel.steps.task import steps_of
 from freshline.planning.costs.draws import RowCostDraws
 from freshline.planning.plan.step_graph import StepGraph
 from freshline.planning.plan.step_placement import StepPlacement
+from freshline.simulation.conditions.crashes import delayed_by
 from freshline.simulation.kind import SimulatedKind, SimulationSetup
 from freshline.simulation.rows import OutputRows, RowBatch, TableRows
 
@@ -33,7 +36,8 @@ class OutputResult:
     latency_p50_us: int | None
     latency_p95_us: int | None
     latency_max_us: int | None
-    broke_proof: bool = False  # whether a row was late that was proven to be in time
+    broke_proof: bool = False  # whether a row was late, or a recovery too long, against what was proven
+    recovery: Recovery | None = None  # the last one, after an outage of its feed
 
     @property
     def holds(self) -> bool:
@@ -70,6 +74,9 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         self._failures = setup.failures
         self._proven = {output.name for output in setup.plan.outputs if output.holds}
         self._faultless_until = _first_faults_at(setup)
+        # Promises of recovery count until the runner first fails, if no step costs more than is planned.
+        self._promises_until = _promises_until(setup)
+        self._recoveries: StepRecoveries | None = None
         self._broken: set[str] = set()  # outputs
         self._draws = {}
         for name, step in warehouse.steps.items():
@@ -137,6 +144,17 @@ class SimulatedSteps(SimulatedKind[StepJob]):
                         self._broken.add(part.name)
         return StepsCommitted(job)
 
+    def begins(self, kernel: Kernel) -> None:
+        self._recoveries = recoveries_of(kernel)
+
+    def crashed(self, now: int) -> None:
+        self._compare_promises(now)
+
+    def _compare_promises(self, now: int) -> None:
+        """Takes note of recoveries that took longer than promised, if only feeds have failed until now."""
+        if self._recoveries is not None and self._promises_until >= now and not self._has_failed:
+            self._broken |= self._recoveries.broken(now) & self._proven
+
     def found(self, kernel: Kernel) -> dict[str, int]:
         return {step.name: step.freshness for step in steps_of(kernel)}
 
@@ -144,6 +162,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
         for step in steps_of(kernel):
             self._misses[step.name] += sum(deadline < end for deadline in step.rule.unfinished_deadlines())
             self._backlog[step.name] = len(step.waiting) + (step.job is not None)
+        self._compare_promises(end)
 
     def results(self, kernel: Kernel, end: int) -> list[OutputResult | StepResult]:
         return [*self._outputs(), *self._steps()]
@@ -164,6 +183,7 @@ class SimulatedSteps(SimulatedKind[StepJob]):
                     seen.latencies.quantile_us(0.95),
                     seen.latencies.max_us,
                     name in self._broken,
+                    None if self._recoveries is None else self._recoveries.last.get(name),
                 )
             )
         return tuple(found)
@@ -185,8 +205,12 @@ class SimulatedSteps(SimulatedKind[StepJob]):
 
     def _asserts(self, output: str, now: int) -> bool:
         """Whether the output is proven, and nothing has gone wrong that its proof does not count."""
-        failed_at = None if self._failures is None else self._failures.first_at
-        return output in self._proven and now < self._faultless_until[output] and failed_at is None
+        return output in self._proven and now < self._faultless_until[output] and not self._has_failed
+
+    @property
+    def _has_failed(self) -> bool:
+        """Whether a job has failed."""
+        return self._failures is not None and self._failures.first_at is not None
 
     def _read(self, part: StepRun) -> list[RowBatch]:
         """The rows that a step reads: of its file, or of its range from its sources."""
@@ -217,19 +241,35 @@ class SimulatedSteps(SimulatedKind[StepJob]):
 
 
 def _first_faults_at(setup: SimulationSetup) -> dict[str, int]:
-    """By step: when one of its feeds, or the runner, first fails; 0 if any step costs more than is planned.
+    """By step: when one of its feeds, the runner, or a node that delays it first fails.
 
-    Outages of other feeds are no fault: their backlog gives way (docs/placement.md).
+    It is 0 if any step costs more than is planned. Outages of other feeds are no fault: their backlog gives
+    way (docs/placement.md).
     """
     warehouse, conditions = setup.plan.warehouse, setup.conditions
-    if any(factor > 1 and name in warehouse.steps for name, factor in conditions.slow.items()):
+    if _are_slow(setup):
         return dict.fromkeys(warehouse.steps, 0)
-    crashes = [start for start, _ in conditions.crashes]
+    placed = setup.plan.placed
+    crashes = [(start, frozenset(warehouse.steps)) for start, _ in conditions.crashes]
+    for node, spans in conditions.node_crashes.items():
+        begun = [] if placed is None else [name for name, own in placed.nodes.items() if own == node]
+        crashes.append((spans[0][0], delayed_by(warehouse, placed, begun)))
     found = {}
     for name, feeds in StepGraph(warehouse).feeds.items():
-        outages = [times[0][0] for feed, times in conditions.outages.items() if feed in feeds]
-        found[name] = min([*outages, *crashes], default=NEVER)
+        faults = [times[0][0] for feed, times in conditions.outages.items() if feed in feeds]
+        faults += [start for start, steps in crashes if name in steps]
+        found[name] = min(faults, default=NEVER)
     return found
+
+
+def _promises_until(setup: SimulationSetup) -> int:
+    return 0 if _are_slow(setup) else setup.conditions.first_crash
+
+
+def _are_slow(setup: SimulationSetup) -> bool:
+    """Whether any step costs more than is planned."""
+    steps = setup.plan.warehouse.steps
+    return any(factor > 1 and name in steps for name, factor in setup.conditions.slow.items())
 
 
 def _kept(feed: Feed) -> float:

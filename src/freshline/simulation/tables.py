@@ -9,6 +9,7 @@ from typing import Self
 
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
+from freshline.kernel.core.timers import NEVER
 from freshline.kernel.recovery.modes import is_recovering, recovery_rule
 from freshline.kernel.recovery.terms import Recovery
 from freshline.kernel.tables.state import TableState, exceeds, table_state
@@ -64,7 +65,8 @@ class SimulatedTables(SimulatedUpdates):
         # If nothing goes wrong, every bound is asserted throughout, and no job is examined. A table with its
         # own threshold may recover without a fault, and is not asserted then.
         thresholds = any(table.late_after_us is not None for table in warehouse.tables.values())
-        asked = conditions.outages or conditions.failures or conditions.crashes or thresholds
+        crashes = conditions.first_crash < NEVER
+        asked = conditions.outages or conditions.failures or crashes or thresholds
         self.assertions = Assertions(plan, conditions.outages) if asked else None
         without_rows = gaps_of_sources(warehouse, conditions.gaps) if conditions.gaps else None
         costs = _costs(warehouse, setup.seed, conditions.slow)
@@ -122,16 +124,17 @@ class _WentWrong:
         warehouse, conditions, failures = setup.plan.warehouse, setup.conditions, setup.failures
         begun = {feed: times for feed, times in conditions.outages.items() if times[0][0] <= end}
         instants = [times[0][0] for times in begun.values()]
-        instants += [start for start, _ in conditions.crashes]
+        instants.append(conditions.first_crash)
         failed: list[str] = []
         self.failing: frozenset[str] = frozenset()
         if failures is not None and failures.first_at is not None:
             instants.append(failures.first_at)
             failed = [name for name, count in failures.count.items() if count]
             self.failing = frozenset(filter(failures.is_failing, failed))
-        self.first_at = min(instants, default=end + 1)
+        self.first_at = min(*instants, end + 1)
         self.below_failing = downstream(warehouse, (), self.failing) - self.failing
-        self.affected = downstream(warehouse, begun, warehouse.tables if conditions.crashes else failed)
+        crashed = conditions.first_crash < NEVER
+        self.affected = downstream(warehouse, begun, warehouse.tables if crashed else failed)
         silent = {feed for feed, times in begun.items() if any(start <= end < over for start, over in times)}
         self.silent = frozenset(name for name, table in warehouse.tables.items() if table.feed in silent)
 

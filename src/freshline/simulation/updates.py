@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Protocol
 
@@ -98,6 +98,16 @@ class SimulatedUpdates(SimulatedKind[Update]):
             self._failures.forget()
         if self._assertions is not None:
             self._assertions.crashed(now)
+
+    def node_crashed(self, now: int, tasks: Collection[str]) -> None:
+        if self._failures is not None:
+            self._failures.forget(tasks)
+        if self._assertions is not None:
+            self._assertions.node_crashed(now, tasks)
+
+    def node_began(self, kernel: Kernel, tasks: Collection[str]) -> None:
+        if self._assertions is not None:
+            self._assertions.node_began(kernel)
 
     def over(self, end: int, kernel: Kernel) -> None:
         self.observation.ended(end, kernel)

@@ -9,6 +9,7 @@ from freshline.definitions.live_checks import check_runnable
 from freshline.definitions.load import loads
 from freshline_lab.campaigns.whole.documents import whole_text
 from freshline_lab.campaigns.whole.entries import written
+from freshline_lab.campaigns.whole.faults import random_conditions
 from freshline_lab.campaigns.whole.live_projects import live_project
 from freshline_lab.campaigns.whole.live_run import check_live
 from freshline_lab.campaigns.whole.whole_run import check_whole
@@ -24,6 +25,17 @@ def test_all_promises_hold_beside_each_other_and_runs_replay():
         if report.wrong:
             wrong[seed] = report.wrong
     assert not wrong
+
+
+@pytest.mark.parametrize("seed", [565, 1163, 1256])
+def test_an_output_whose_bursts_may_meet_spoils_no_other(seed: int):
+    assert check_whole(seed).wrong == []
+
+
+def test_nodes_crash_alone_too():
+    conditions = [random_conditions(loads(whole_text(seed)), seed) for seed in range(60)]
+    assert any(each.node_crashes for each in conditions)
+    assert any(each.crashes for each in conditions)
 
 
 def test_a_seed_gives_the_same_file_and_every_kind_of_work_comes_up():

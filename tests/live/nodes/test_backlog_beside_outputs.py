@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from freshline.definitions.load import load
 from freshline.kernel.assembly.replay import kernel_of, replay
+from freshline.live.nodes.node_statuses import as_one, read_statuses
 from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
 from live_project import LiveProject, in_a_thread
@@ -65,6 +66,7 @@ def test_a_file_found_during_recovery_is_loaded_before_the_rest_of_the_backlog(t
             project.land("speeds", number, began + timedelta(seconds=10 * number))
         late, healthy, output = (runner.kernel.task(name) for name in ("speeds", "alerts", "fast"))
         wait_until(lambda: late.moved_in_recovery)
+        _shows_the_promise(project)
         for number in range(ALARMS):
             time.sleep(1.0 if number else 0.0)  # as far apart as declared
             before = healthy.jobs_started
@@ -77,6 +79,22 @@ def test_a_file_found_during_recovery_is_loaded_before_the_rest_of_the_backlog(t
     header, *calls = project.journal()
     assert replay(kernel_of(header), calls, header) == (len(calls), None)
     _alarms_went_first(calls)
+
+
+def _shows_the_promise(project: Beside) -> None:
+    """The status shows that the output recovers, the files that wait, and until when it is promised."""
+    warehouse = load(project.folder / "freshline.yml")
+
+    def told() -> list[dict]:
+        status = as_one(warehouse, read_statuses(warehouse, project.layout))
+        return [row for row in status.record(status.at_us)["outputs"] if row["recovering"]]
+
+    wait_until(lambda: bool(told()))
+    (output,) = told()
+    assert output["name"] == "fast"
+    assert 0 < output["files_waiting"] < FILES
+    # (30 files x 0.2 s + 0.3 s) / (1 - 0.1/1 - 0.2/10), from when the first was found
+    assert 0 < output["recovery_due"] < 30
 
 
 def _alarms_went_first(calls: list[dict]) -> None:

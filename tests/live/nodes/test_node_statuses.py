@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from freshline.base.latency_histogram import LatencyHistogram
-from freshline.live.nodes.node_statuses import together
+from freshline.definitions.load import loads
+from freshline.live.nodes.node_statuses import as_one, together
 from freshline.live.nodes.step_status import OutputStatus, PlacementStatus, StepStatus
 from freshline.live.status.status import Progress, TrackStatus, WarehouseStatus
 from freshline.live.status.view import render
+from freshline.planning.plan.outputs import plan_outputs
+from freshline.planning.plan.step_recovery import StepRecovery
 
 S = 1_000_000
 
@@ -63,6 +66,8 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
             "late_warning": None,
+            "recovering": False,
+            "files_waiting": 0,
         },
         {
             "name": "alerts",
@@ -76,6 +81,8 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "freshness": "1970-01-01T00:00:05.000000+00:00",
             "last_error": None,
             "late_warning": None,
+            "recovering": False,
+            "files_waiting": 0,
         },
     ]
     assert record["outputs"] == [
@@ -86,6 +93,9 @@ def test_nodes_are_told_of_as_one_and_late_records_are_misses_of_each_output() -
             "rows": 7,
             "misses": 4,
             "latency": {"p50": 2.0, "p95": 8.0, "max": 12.0},
+            "recovering": False,
+            "files_waiting": 0,
+            "recovery_due": None,
         }
     ]
     unproven = [{"output": "alerts", "reason": "so"}]
@@ -116,6 +126,43 @@ def test_what_has_moved_to_another_node_is_told_by_who_told_last_and_what_is_gon
     merged = together(nodes, ["readings", "alerts"], {"alerts": ["readings"]})
     assert merged.steps == (READ, moved)
     assert merged.outputs == (replace(OUT, node="edge", rows=9, misses=OUT.misses + READ.rows_late),)
+
+
+TWO = """
+name: two
+nodes: {edge: {}, centre: {}}
+feeds:
+  raw: {period: 5s, burst: 10, node: edge, schema: "ts timestamp", timestamp: ts, path: raw, format: csv}
+tables:
+  readings: {feed: raw, node: edge, cost: {startup: 500ms}}
+  alerts: {sql: "SELECT ts FROM readings", node: centre, cost: {startup: 500ms}, deadline: 6s}
+"""
+
+
+def test_an_output_on_another_node_shows_how_many_files_wait_and_the_promised_end() -> None:
+    warehouse = loads(TWO)
+    placed = plan_outputs(warehouse).placed
+    assert placed is not None
+    placement = PlacementStatus.of(placed)
+    late = replace(READ, recovering=True, files_waiting=38, backlogs=((10 * S, 11 * S, 60),))
+    nodes = [
+        status("centre", 20, (ALERT,), (OUT,)).changed(placement=(placement,)),
+        status("edge", 20, (late,)),
+    ]
+    merged = as_one(warehouse, nodes)
+    assert WarehouseStatus.from_json(merged.to_json()) == merged
+    promised = StepRecovery(warehouse, placed).promises_us({"raw": 60}, S)["alerts"]
+    assert promised is not None
+    (output,) = merged.record(20 * S)["outputs"]
+    assert (output["recovering"], output["files_waiting"]) == (True, 38)
+    assert output["recovery_due"] == (10 * S + promised - 20 * S) / S
+    (line,) = merged.recoveries
+    assert line.startswith("alerts: recovering, over in at most ")
+    assert line.endswith("; 38 files of raw wait")
+    # After a restart nothing is promised; and what has recovered is not told of.
+    caught_up = as_one(warehouse, [nodes[0], status("edge", 20, (replace(late, catching_up=True),))])
+    assert caught_up.recoveries == ("alerts: recovering; 38 files of raw wait",)
+    assert as_one(warehouse, [nodes[0], status("edge", 20, (READ,))]).recoveries == ()
 
 
 @given(st.lists(st.integers(-5, 10**9), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 1.0]))

@@ -8,16 +8,22 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
+from freshline.cli.printing.outputs import with_placement
 from freshline.definitions.load import load
 from freshline.kernel.assembly.replay import kernel_of, replay
 from freshline.kernel.queries.task import queries_of
+from freshline.live.nodes.node_statuses import as_one, read_statuses
 from freshline.live.queries.query_work import QueryWork
 from freshline.live.queries.result_files import newest
 from freshline.live.run.run_options import RunOptions
 from freshline.live.run.runner import Runner
+from freshline.live.status.status import WarehouseStatus
+from freshline.planning.plan.make import make_plan
+from freshline_lab.campaigns.kills.node_kills import NodesRun
 from live_project import START, LiveProject, in_a_thread
-from patience import wait_until
+from patience import PATIENCE_S, wait_until
 
 COUNTS = "SELECT sensor, count(*) AS n FROM {} GROUP BY sensor"
 QUERY = (
@@ -97,6 +103,10 @@ class Plant(LiveProject):
         found = newest(self.layout.controls(["edge", "centre"]), query) or {"rows": []}
         return {row["sensor"]: row["n"] for row in found["rows"]}
 
+    def stored(self, table: str) -> dict[str, int]:
+        rows = DeltaTable(self.layout.tables / table).to_pyarrow_table()
+        return dict(Counter(rows.column("sensor").to_pylist()))
+
     def tuples(self, query: str) -> int:
         """The rows of its last window by the last measurement; -1 before the first one."""
         for runner in self.runners.values():
@@ -148,3 +158,57 @@ def test_a_query_reads_what_any_node_writes_and_is_measured_by_its_rows(plant: P
         assert plant.runners["edge"].work(QueryWork).queries.refusals() == []
         (refused,) = plant.runners["centre"].work(QueryWork).queries.refusals()
         assert refused.startswith("query huge is refused")
+
+
+def test_a_table_over_a_step_has_the_same_bound_in_a_run_as_in_its_plan(plant: Plant) -> None:
+    plant.define(EXACT)
+    warehouse = load(plant.folder / "freshline.yml")
+    plan = with_placement(make_plan(warehouse), {})
+    (planned,) = (table.staleness_bound_us for table in plan.tables if table.name == "highest")
+    assert planned is not None
+
+    status = plant.layout.control("centre").status
+    with plant.both():
+        wait_until(lambda: status.exists() and bool(WarehouseStatus.read(status).tables))
+        merged = as_one(warehouse, read_statuses(warehouse, plant.layout))
+        for tables in (WarehouseStatus.read(status).tables, merged.tables):
+            assert [(row.name, row.staleness_bound_us) for row in tables] == [("highest", planned)]
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+def test_a_killed_node_starts_again_and_its_queries_over_other_nodes_answer_again(tmp_path: Path) -> None:
+    plant = Plant(tmp_path, None)
+    # Queries that are answered in full, however busy the machine is.
+    asked = (EXACT, ("exact_step", "exact", "high", 50))
+    plant.define(*asked)
+    said = tmp_path / "said.txt"
+    nodes = NodesRun(tmp_path / "freshline.yml", output=said)
+
+    def is_answered() -> bool:
+        return all(plant.answer(name) == plant.expected(above) for name, _, _, above in asked)
+
+    def is_loaded() -> bool:
+        tables = {"readings": -1, "high": 50, "highest": 90}
+        return all(plant.stored(table) == plant.expected(above) for table, above in tables.items())
+
+    try:
+        for number in range(2):
+            plant.land(number)
+        nodes.wait_until(is_answered, PATIENCE_S)
+        before = nodes.status("centre")
+        nodes.kill("centre")
+        plant.land(2)  # while it is down
+        nodes.wait_until(is_answered, PATIENCE_S)
+        after = nodes.status("centre")
+        plant.land(3)
+        nodes.wait_until(is_answered, PATIENCE_S)
+        nodes.wait_until(is_loaded, PATIENCE_S)
+    finally:
+        nodes.stop(PATIENCE_S)
+    assert before is not None
+    assert after is not None
+    assert before.run_id != after.run_id
+    assert said.read_text(errors="replace").count("Node centre was killed by signal 9: it restarts") == 1
+    assert is_loaded()  # each row once
+    assert plant.replayed("centre") is None

@@ -75,6 +75,38 @@ def test_whatever_is_kept_is_in_time_and_has_no_sub_deadline_beyond_its_own(
     assert not any(output.broke_proof for output in simulate(plan, 1200 * SECOND).outputs)
 
 
+# The chain to `deep` may take 17 s over three nodes, while files come 7 s apart. `near` shares its last node.
+SPOILED = """
+name: spoiled
+nodes: {a: {}, b: {}, c: {}}
+feeds: {f: {period: 7s, burst: 10, node: b}}
+tables:
+  first: {feed: f, node: b, cost: {startup: 100ms}}
+  second: {sources: [first], node: c, cost: {startup: SECOND}}
+  third: {sources: [second], node: b, cost: {startup: 400ms}}
+  deep: {sources: [third], node: a, cost: {startup: DEEP}, deadline: 17sWEIGHT}
+  near: {sources: [first], node: [a, b], cost: {startup: 200ms}, deadline: 7s}
+"""
+
+
+def spoiled(second: str, deep: str, weight: str = "") -> OutputsPlan:
+    text = SPOILED.replace("SECOND", second).replace("DEEP", deep).replace("WEIGHT", weight)
+    return plan_outputs(loads(text))
+
+
+def test_a_chain_of_long_sub_deadlines_spoils_no_output_on_its_nodes() -> None:
+    assert [output.holds for output in spoiled("400ms", "200ms").outputs] == [True, True]
+
+
+def test_an_output_whose_bursts_meet_in_any_case_gives_way_even_if_it_is_important() -> None:
+    for weight in ("", ", weight: 9"):
+        deep, near = spoiled("400ms", "7s", weight).outputs
+        assert (deep.holds, near.holds) == (False, True)
+        assert deep.reason is not None
+        assert "for deep when the next comes" in deep.reason
+        assert near.node == "b"  # not where it would have to wait for `deep`
+
+
 def test_the_command_says_which_output_is_stretched(tmp_path: Path) -> None:
     (tmp_path / "freshline.yml").write_text(TEXT.replace("DEADLINE", "500ms").replace("WEIGHT", ""))
     ran = CliRunner().invoke(app, ["plan", "-p", str(tmp_path), "--json"])

@@ -15,9 +15,11 @@ from freshline.cli.main import app
 from freshline.definitions.load import loads
 from freshline.definitions.sections.feeds import Feed
 from freshline.definitions.sections.shed import Shed
-from freshline.planning.plan.outputs import plan_outputs
+from freshline.planning.plan.make import make_plan
+from freshline.planning.plan.outputs import judge_outputs, plan_outputs, with_outputs
 from freshline.planning.plan.placed_steps import PlacedSteps, placement_plan, unknown_costs
 from freshline.planning.plan.step_placement import StepPlacement
+from freshline.simulation.simulate import simulate
 
 TEXT = """
 name: alerts
@@ -125,10 +127,26 @@ def test_an_output_holds_with_its_nodes_and_sub_deadlines() -> None:
 
 
 def test_an_output_whose_bursts_come_too_fast_is_not_proven() -> None:
-    (output,) = plan_outputs(loads(TEXT.replace("period: 10s", "period: 3s"))).outputs
+    (output,) = plan_outputs(loads(TEXT.replace("period: 10s", "period: 2s"))).outputs
     assert not output.holds
     assert output.reason is not None
-    assert "may still be busy with a burst for alerts when the next comes" in output.reason
+    assert "may still be busy with a burst for fast when the next comes" in output.reason
+
+
+def test_sub_deadlines_are_shorter_than_the_deadline_allows_if_bursts_would_meet_otherwise() -> None:
+    usual, soon = (
+        with_outputs(make_plan(warehouse), plan_outputs(warehouse))
+        for warehouse in (loads(TEXT), loads(TEXT.replace("period: 10s", "period: 3s")))
+    )
+    sums = [sum(plan.outputs[0].sub_deadlines_us.values()) for plan in (usual, soon)]
+    assert sums[1] < 2 * SECOND < sums[0] <= 4 * SECOND
+    assert soon.outputs[0].holds
+    result = simulate(soon, 1200 * SECOND, 1)
+    assert not any(output.misses for output in result.outputs)
+    assert not any(step.misses for step in result.steps)
+    # A run that keeps this placement comes to the same verdict.
+    assert soon.placed is not None
+    assert judge_outputs(soon.warehouse, soon.placed).outputs[0].holds
 
 
 def test_first_in_first_out_is_not_proven() -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.console import Console
 from freshline.base.duration import format_duration, seconds
 from freshline.cli.printing.grid import note, show_rows, tell
 from freshline.cli.printing.kind import PrintedKind
+from freshline.cli.printing.tables import recovery_record
 from freshline.cli.shared import load_project, storage_path, working
 from freshline.live.status.screen_table import Columns
 from freshline.planning.plan.advice import counted
@@ -128,6 +129,7 @@ class PrintedOutputs(PrintedKind):
             ">p50": lambda output: format_duration(output.latency_p50_us),
             ">p95": lambda output: format_duration(output.latency_p95_us),
             ">max": lambda output: format_duration(output.latency_max_us),
+            **(_OF_RECOVERY if any(output.recovery for output in result.outputs) else {}),
         }
         show_rows(screen, "Outputs", result.outputs, all_rows, of_outputs)
         of_steps: Columns[StepResult] = {
@@ -144,6 +146,23 @@ class PrintedOutputs(PrintedKind):
     def missed(self, result: SimulationResult) -> str | None:
         missed = sum(output.misses > 0 for output in result.outputs)
         return f"[red]Missed[/]: deadlines of {missed} of the outputs." if missed else None
+
+
+def _recovered_in(output: OutputResult) -> str:
+    recovery = output.recovery
+    if recovery is None or recovery.ended is None:
+        return "-" if recovery is None else "not yet"
+    return format_duration(recovery.ended - recovery.entered)
+
+
+def _promised(output: OutputResult) -> str:
+    recovery = output.recovery
+    if recovery is None or recovery.due is None:
+        return "-"
+    return format_duration(recovery.due - recovery.entered, up=True)
+
+
+_OF_RECOVERY: Final[Columns[OutputResult]] = {">recovered in": _recovered_in, ">promised": _promised}
 
 
 def _assumed(plan: Plan, output: OutputPlan) -> str:
@@ -196,6 +215,7 @@ def _output_record(output: OutputResult) -> dict[str, Any]:
             "p95": seconds(output.latency_p95_us),
             "max": seconds(output.latency_max_us),
         },
+        "recovery": recovery_record(output.recovery),
     }
 
 

@@ -32,6 +32,7 @@ def simulated_record(result: SimulationResult) -> dict[str, Any]:
         "slow": {table: float(factor) for table, factor in result.slow.items()},
         "failures": {table: float(rate) for table, rate in result.failures.items()},
         "crashes": [{"start": seconds(start), "end": seconds(back)} for start, back in result.crashes],
+        "node_crashes": _span_records(result.node_crashes, "node"),
         "pools": [
             {**pool_record(result.plan, pool), "tracks_busy": round(busy[pool.name], 6)}
             for pool in result.plan.pools
@@ -61,9 +62,9 @@ def _show_sections(screen: Console, result: SimulationResult) -> None:
         screen.print()
 
 
-def _span_records(spans: Mapping[str, Spans]) -> list[dict[str, Any]]:
+def _span_records(spans: Mapping[str, Spans], of: str = "feed") -> list[dict[str, Any]]:
     return [
-        {"feed": feed, "start": seconds(start), "end": seconds(end)}
+        {of: feed, "start": seconds(start), "end": seconds(end)}
         for feed, times in spans.items()
         for start, end in times
     ]
@@ -122,3 +123,6 @@ def _show_what_if(screen: Console, result: SimulationResult) -> None:
             tell(screen, f"Table {name}: {failed} of {jobs + failed} jobs failed.")
     for start, back in result.crashes:
         tell(screen, f"The runner was down: {format_duration(start)} to {format_duration(back)}.")
+    for node, times in result.node_crashes.items():
+        spans = ", ".join(f"{format_duration(start)} to {format_duration(end)}" for start, end in times)
+        tell(screen, f"Node {node} was down: {spans}.")

@@ -104,7 +104,7 @@ class PrintedTables(PrintedKind):
                     "failed": table.failed,
                     "state": table.state,
                     "recovered_at": seconds(table.recovered_at_us),
-                    "recovery": _recovery_record(table.recovery),
+                    "recovery": recovery_record(table.recovery),
                 }
                 for table in result.tables
             ]
@@ -192,7 +192,8 @@ def _verdict(table: TablePlan) -> str:
     return "[yellow]expected[/]" if table.expected else "[green]holds[/]"
 
 
-def _recovery_record(recovery: Recovery | None) -> dict[str, Any] | None:
+def recovery_record(recovery: Recovery | None) -> dict[str, Any] | None:
+    """The last recovery of a table or an output as JSON."""
     if recovery is None:
         return None
     return {

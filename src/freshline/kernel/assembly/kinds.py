@@ -14,6 +14,7 @@ from freshline.kernel.assembly.step_tasks import add_node_pools, add_step_tasks
 from freshline.kernel.assembly.table_tasks import add_table_tasks
 from freshline.kernel.core.events import EVENTS as OF_ALL_KINDS
 from freshline.kernel.core.events import Event
+from freshline.kernel.core.node_events import EVENTS as OF_NODES
 from freshline.kernel.queries.events import EVENTS as OF_QUERIES
 from freshline.kernel.recovery.events import EVENTS as OF_RECOVERY
 from freshline.kernel.requests.events import EVENTS as OF_REQUESTS
@@ -32,7 +33,7 @@ class KernelKind(NamedTuple):
 
 # In the order in which tasks are added: a table may read steps. Queries are added with their pools.
 KINDS: Final[list[KernelKind]] = [
-    KernelKind(OF_ALL_KINDS),
+    KernelKind((*OF_ALL_KINDS, *OF_NODES)),
     KernelKind(OF_STEPS, add_step_tasks, add_node_pools),
     KernelKind((*OF_TABLES, *OF_RECOVERY), add_table_tasks),
     KernelKind(OF_REQUESTS, add_class_tasks),

@@ -11,6 +11,7 @@ from freshline.base.names import cut
 from freshline.definitions.serial import from_record
 from freshline.kernel.assembly.assemble import assemble
 from freshline.kernel.assembly.kinds import KINDS
+from freshline.kernel.assembly.node_kernels import NodeKernels
 from freshline.kernel.core.events import Event, Record
 from freshline.kernel.core.journal import FORMAT
 from freshline.kernel.core.kernel import JobNotRunning, Kernel
@@ -24,6 +25,8 @@ _DAMAGE: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 def kernel_of(header: Record) -> Kernel:
     """The kernel of a journal's header, as it was when the run began."""
+    if "node_crashes" in header:
+        return NodeKernels(_plan_of(header), header["now"], header["freshness"])
     batches = header.get("batches", True)
     node = header.get("node")
     return assemble(_plan_of(header), header["now"], header["freshness"], batches=batches, node=node)
@@ -34,6 +37,13 @@ def _plan_of(header: Record) -> Plan:
     placed = None if placement is None else StepPlacement.from_record(placement)
     plan = make_plan(from_record(header["warehouse"]), placed=placed)
     return without_bounds(plan, frozenset(header.get("unknown", ())))
+
+
+def _restarted(header: Record, record: Record) -> Kernel:
+    """The kernel that goes on after a crash of all nodes."""
+    if "node_crashes" in header:
+        return NodeKernels(_plan_of(header), record["now"], record["restarted"])
+    return assemble(_plan_of(header), record["now"], record["restarted"], live=False)
 
 
 def kernel_to_replay(header: Record, journal: str) -> Kernel:
@@ -91,7 +101,7 @@ def replay(
         try:
             if "restarted" in record:
                 assert header is not None, "the runner crashed, and no header says what it ran"
-                kernel = assemble(_plan_of(header), record["now"], record["restarted"], live=False)
+                kernel = _restarted(header, record)
                 calls += 1
                 continue
             events = [_event(entry, kernel, known) for entry in record.get("events", ())]

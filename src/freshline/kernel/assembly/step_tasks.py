@@ -15,9 +15,11 @@ from freshline.kernel.core.pool import TrackPool
 from freshline.kernel.core.preemption import PreemptivePool
 from freshline.kernel.recovery.terms import FINDING_US
 from freshline.kernel.steps.orders import order_of
+from freshline.kernel.steps.recoveries import StepRecoveries
 from freshline.kernel.steps.release import OnAdvance
 from freshline.kernel.steps.task import StepTask, StepTerms
 from freshline.planning.plan.step_graph import least_distance_us
+from freshline.planning.plan.step_promises import StepPromises
 from freshline.planning.plan.step_recovery import StepRecovery
 
 
@@ -114,9 +116,13 @@ def add_step_tasks(assembly: Assembly) -> None:
             terms = _with_feed(terms, warehouse.feeds[step.feed], most, assembly.live)
         specs.append(StepSpec(place, name, terms, step.sources, step.feed, assembly.found(name)))
     tasks = make_steps(assembly.kernel, specs, placed.tasks, assembly.freshness)
+    # With one node's steps it is not known when others have recovered.
+    outputs_here = {name: recovery.upstream[name] for name in outputs} if node is None else {}
+    recoveries = StepRecoveries(StepPromises(recovery), outputs_here, placed.unproven)
     for name in warehouse.steps:
         if name in tasks:
             assembly.kernel.add(tasks[name])
+            recoveries.join(tasks[name])
 
 
 def _with_feed(terms: StepTerms, feed: Feed, files_most: int, live: bool) -> StepTerms:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from freshline.base.align import last_edge
 from freshline.kernel.core.task import ReleaseRule
-from freshline.kernel.steps.job import Instance
+from freshline.kernel.steps.job import Instance, StepJob
+from freshline.planning.plan.step_promises import Backlog
 
 if TYPE_CHECKING:
     from freshline.kernel.steps.task import StepTask
@@ -25,16 +26,20 @@ class OnAdvance(ReleaseRule):
     recovery, or if recovery of its own step is still to be done. What an earlier run left is recovery too.
     """
 
-    __slots__ = ("_burst_came_at", "_next_at", "_task")
+    __slots__ = ("_backlog", "_burst_came_at", "_later", "_next_at", "_task")
 
     def __init__(self, task: StepTask) -> None:
         self._task = task
         self._burst_came_at: int | None = None  # when the first file of the last burst came
         self._next_at = 0  # when the next file may come that is no recovery
+        self._backlog: Backlog | None = None  # the last one
+        self._later = 0  # the files that came after it
 
     def begin(self, now: int) -> None:
         if self._task.reads:
             self._advance(now, True)
+            if self._task.waiting and self._task.recoveries is not None:
+                self._task.recoveries.catches_up()
 
     def source_moved(self, now: int) -> None:
         """A source may be fresher than before."""
@@ -66,6 +71,8 @@ class OnAdvance(ReleaseRule):
         files, task.files = task.files, []
         for file in files:
             edge, recovery = max(task.claimed_to, file.timestamp), self._is_recovery(now)
+            if recovery and task.recoveries is not None:
+                self._count(now)
             task.add(self._instance(edge, now, came_at, now, recovery)._replace(files=(file,)))
 
     def _is_recovery(self, now: int) -> bool:
@@ -78,6 +85,32 @@ class OnAdvance(ReleaseRule):
             return True
         self._next_at = max(now, self._next_at) + terms.distance_us
         return False
+
+    def _count(self, now: int) -> None:
+        """Counts a file that is recovery: of the backlog, or one that comes later as declared.
+
+        A healthy feed brings one more file than there are distances since its last. The backlog counts this
+        one too, so that the next file after an outage need not be on time.
+        """
+        task, terms, backlog = self._task, self._task.terms, self._backlog
+        assert task.recoveries is not None
+        if backlog is None or not task.recovering:
+            self._later = 0
+            self._backlog = Backlog(task.name, now, now, 2)
+        elif now == backlog.last:
+            self._backlog = backlog._replace(files=backlog.files + 1)
+        else:
+            self._later += 1
+            since_us = now - (self._next_at - terms.distance_us) + terms.finding_us
+            if self._later <= 1 + since_us // max(1, terms.distance_us):
+                return
+            self._later -= 1
+            self._backlog = backlog._replace(last=now, files=backlog.files + 1)
+        task.recoveries.grew(self._backlog)
+
+    def job_failed(self, now: int, job: StepJob) -> None:
+        if self._task.recoveries is not None:
+            self._task.recoveries.catches_up()
 
     def again(self, instance: Instance) -> Instance:
         """An instance for files, with its new range after an earlier one was dropped."""

@@ -14,6 +14,7 @@ from freshline.kernel.steps.job import Instance, StepJob, StepRun
 
 if TYPE_CHECKING:
     from freshline.kernel.core.kernel import Kernel
+    from freshline.kernel.steps.recoveries import StepRecoveries
     from freshline.kernel.steps.release import OnAdvance
     from freshline.kernel.tables.events import DataFile
     from freshline.kernel.tables.remote_table import RemoteTable
@@ -51,6 +52,7 @@ class StepTask(QueueingTask):
         "moved_at",
         "parts",
         "reads",
+        "recoveries",
         "terms",
         "until_us",
     )
@@ -82,6 +84,7 @@ class StepTask(QueueingTask):
         self.last: Instance | None = None  # the last one done
         self.moved_at: int | None = None  # when that was
         self.parts: tuple[StepRun, ...] = ()  # of the job that is ready or runs
+        self.recoveries: StepRecoveries | None = None  # of its kernel
 
     def follow(self, before: StepTask) -> None:
         """Puts it after that step in the same task; called for a task's steps in their order."""
@@ -203,6 +206,8 @@ class StepTask(QueueingTask):
         # Only now: steps after it have their own work first, and take no part in the next job.
         if self.waiting:
             self.next()
+        if self.recoveries is not None:
+            self.recoveries.settle(now)
 
     def dropped(self, job: Job, now: int) -> None:
         """Its job had no effect and is not retried: the freshness of its steps stays.
@@ -214,6 +219,8 @@ class StepTask(QueueingTask):
         self._claim_again()
         if self.waiting:
             self.next()
+        if self.recoveries is not None:
+            self.recoveries.settle(now)
 
     def _claim_again(self) -> None:
         """Fixes the ranges of what waits anew, from where it is loaded to."""

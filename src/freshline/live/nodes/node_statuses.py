@@ -11,6 +11,7 @@ from typing import Final
 from freshline.base.duration import SECOND
 from freshline.definitions.warehouse import Warehouse
 from freshline.live import kinds_of_work
+from freshline.live.nodes.output_recoveries import with_recoveries
 from freshline.live.status.section import NodeMerge
 from freshline.live.status.status import Progress, WarehouseStatus
 from freshline.storage.control.layout import StorageLayout
@@ -50,7 +51,8 @@ def as_one(warehouse: Warehouse, statuses: Sequence[WarehouseStatus]) -> Warehou
     if not warehouse.nodes:
         return statuses[0]
     outputs = [name for name, step in warehouse.steps.items() if step.deadline_us is not None]
-    return together(statuses, [*warehouse.stored], {name: _loading(warehouse, name) for name in outputs})
+    loading = {name: _loading(warehouse, name) for name in outputs}
+    return with_recoveries(warehouse, together(statuses, [*warehouse.stored], loading))
 
 
 def _loading(warehouse: Warehouse, output: str) -> list[str]:

@@ -15,6 +15,7 @@ from freshline.base.latency_histogram import LatencyHistogram
 from freshline.definitions.warehouse import Warehouse
 from freshline.kernel.core.kernel import Kernel
 from freshline.kernel.steps.job import StepRun
+from freshline.kernel.steps.recoveries import recoveries_of
 from freshline.kernel.steps.task import steps_of
 from freshline.live.nodes.step_status import OutputStatus, StepStatus
 from freshline.live.tables.judge import FailureCounts
@@ -76,6 +77,7 @@ class StepFigures:
         return seen.late.add(committed.rows, committed.rows_late, done.part.loaded_from, done.part.files)
 
     def steps(self, kernel: Kernel) -> tuple[StepStatus, ...]:
+        recoveries = recoveries_of(kernel)
         return tuple(
             StepStatus(
                 name=step.name,
@@ -89,6 +91,10 @@ class StepFigures:
                 message=self._troubles.reason(step.name),
                 rows_shed=self._seen[step.name].rows_shed,
                 late_warning=self._seen[step.name].late.warning,
+                recovering=step.recovering,
+                catching_up=recoveries is not None and recoveries.catching_up,
+                files_waiting=len(step.unloaded()),
+                backlogs=() if recoveries is None else tuple(each[1:] for each in recoveries.of(step.name)),
             )
             for step in steps_of(kernel)
         )

@@ -26,16 +26,22 @@ class PlacementStatus:
     unproven: tuple[tuple[str, str], ...]  # outputs that may be late, with the reason
     assumed: tuple[str, ...]  # steps without a known cost
     shortcomings: tuple[str, ...]  # the above as sentences
+    stored: Mapping[str, Any] | None = None  # the placement as a record
 
     @classmethod
     def of(cls, placed: StepPlacement) -> Self:
         unproven, said = tuple(placed.unproven.items()), tuple(placed.shortcomings)
-        return cls(placed.stretch, unproven, placed.assumed, said)
+        return cls(placed.stretch, unproven, placed.assumed, said, placed.record())
+
+    @property
+    def step_placement(self) -> StepPlacement | None:
+        return None if self.stored is None else StepPlacement.from_record(self.stored)
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
         unproven = tuple((output, why) for output, why in record["unproven"])
-        return cls(record["stretch"], unproven, tuple(record["assumed"]), tuple(record["shortcomings"]))
+        assumed, said = tuple(record["assumed"]), tuple(record["shortcomings"])
+        return cls(record["stretch"], unproven, assumed, said, record.get("stored"))
 
     def record(self) -> dict[str, Any]:
         """The placement as JSON for users' programs."""
@@ -58,6 +64,10 @@ class StepStatus:
     message: str | None = None  # the last failure
     rows_shed: int = 0  # records that `shed` left out
     late_warning: str | None = None  # if a noticeable share of its rows came late
+    recovering: bool = False  # whether a backlog waits or is loaded
+    catching_up: bool = False  # whether its node catches up after a restart: nothing is promised
+    files_waiting: int = 0  # or being loaded, if it loads a feed
+    backlogs: tuple[tuple[int, int, int], ...] = ()  # the last: when the first and last file came, files
 
     def record(self) -> dict[str, Any]:
         """The step as JSON for users' programs."""
@@ -73,6 +83,8 @@ class StepStatus:
             "freshness": written(self.freshness_us),
             "last_error": self.message,
             "late_warning": self.late_warning,
+            "recovering": self.recovering,
+            "files_waiting": self.files_waiting,
         }
 
 
@@ -88,9 +100,14 @@ class OutputStatus:
     p50_us: int | None
     p95_us: int | None
     max_us: int | None
+    # After an outage of a feed, in the status of all nodes:
+    recovering: bool = False
+    files_waiting: int = 0  # of its feeds that were down
+    recovery_due_us: int | None = None  # when it should have caught up; None if nothing is promised
 
-    def record(self) -> dict[str, Any]:
+    def record(self, as_of_us: int) -> dict[str, Any]:
         """The output as JSON for users' programs."""
+        due_us = self.recovery_due_us
         return {
             "name": self.name,
             "node": self.node,
@@ -102,6 +119,9 @@ class OutputStatus:
                 "p95": seconds(self.p95_us),
                 "max": seconds(self.max_us),
             },
+            "recovering": self.recovering,
+            "files_waiting": self.files_waiting,
+            "recovery_due": None if due_us is None else seconds(due_us - as_of_us),
         }
 
 
@@ -114,6 +134,9 @@ class OutputSection(StatusSection[OutputStatus]):
 
     def read(self, record: dict[str, Any]) -> OutputStatus:
         return OutputStatus(**record)
+
+    def record(self, row: OutputStatus, as_of_us: int) -> dict[str, Any]:
+        return row.record(as_of_us)
 
     def merged(self, nodes: NodeMerge) -> tuple[OutputStatus, ...]:
         """The outputs. A record that came late to a step counts as a miss of each output downstream."""
@@ -136,7 +159,7 @@ class StepSection(StatusSection[StepStatus]):
     rank = 1
 
     def read(self, record: dict[str, Any]) -> StepStatus:
-        return StepStatus(**record)
+        return StepStatus(**record | {"backlogs": tuple(map(tuple, record["backlogs"]))})
 
     def merged(self, nodes: NodeMerge) -> tuple[StepStatus, ...]:
         return tuple(newest_by_name(self, nodes).values())

@@ -75,7 +75,7 @@ class Recoveries:
         if recovery.ended is not None:
             reached, said = _OVER, self._compared(recovery, expected)
         elif recovery.due is not None:
-            reached, said = _PROMISED, f"recovering{_by(RecoveryDue(recovery.due), now)}"
+            reached, said = _PROMISED, f"recovering{over_by(RecoveryDue(recovery.due), now)}"
         else:
             reached, said = _BEGUN, "recovering"
         if reached == _PROMISED and noticed.is_put_off():
@@ -90,13 +90,13 @@ class Recoveries:
     ) -> list[str]:
         """A sentence for each recovery: present ones, waiting ones and ended ones, the last first."""
         lines = [
-            f"{task.name}: recovering{_by(due.get(task.name), now)}"
+            f"{task.name}: recovering{over_by(due.get(task.name), now)}"
             for task in tables_of(kernel)
             if is_recovering(task)
         ]
         for pool in kernel.pools:
             lines += [
-                f"{task.name}: late, waits for others{_by(due.get(task.name), now)}"
+                f"{task.name}: late, waits for others{over_by(due.get(task.name), now)}"
                 for task in waiting(pool, now)
             ]
         for table, recovery in reversed(self._kept):
@@ -114,7 +114,8 @@ class Recoveries:
         return f"{said} (at +{format_duration(recovery.ended - self._started)})"
 
 
-def _by(due: RecoveryDue | None, now: int) -> str:
+def over_by(due: RecoveryDue | None, now: int) -> str:
+    """When a recovery is over, as the end of a sentence."""
     if due is None:
         return ""
     if due.at < now:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from freshline.planning.placement.place import place
-from freshline.planning.placement.placement import Placement, PlacementLayout, SubDeadline
+from freshline.planning.placement.placement import Placement
 from freshline.planning.placement.plan import PlacementPlan
-from freshline.planning.placement.programme import Programme, programme_of
-from freshline.planning.placement.sub_deadlines import left_sides, longest_path
+from freshline.planning.placement.sub_deadlines import longest_path
+from freshline.planning.placement.tightening import shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class ImportantPlacement:
 
     placement: Placement
     stretched: Mapping[str, float]  # by output: the factor on its deadline
+    plan: PlacementPlan  # that it holds for: with very long deadlines for the stretched ones
 
 
 def place_important(
@@ -79,34 +80,15 @@ def _tightened(plan: PlacementPlan, found: Placement, in_time: Collection[str]) 
     """
     layout = found.layout
     assert layout is not None
-    programme = programme_of(_relaxed(plan, in_time), layout.nodes)
-    nodes = _nodes_of(programme, layout)
+    relaxed = _relaxed(plan, in_time)
     needed = {layout.nodes[each.operator] for each in layout.sub_deadlines if each.output in in_time}
     loads = [node if node.name in needed else replace(node, slack=None) for node in found.nodes]
-    slack = {node.name: node.slack or 0.0 for node in loads}
-    least = {
-        unit: length + slack[plan.nodes[nodes[unit]].name]
-        for unit, length in left_sides(programme, nodes).items()
-    }
-    unit_of = {operator: unit for unit, each in enumerate(programme.units) for operator in each.operators}
-    place_of = {operator.name: place for place, operator in enumerate(plan.operators)}
-
-    def shortened(each: SubDeadline) -> SubDeadline:
-        unit = unit_of[place_of[each.operator]]
-        share = plan.operators[place_of[each.operator]].cost / programme.units[unit].cost
-        return each._replace(seconds=min(each.seconds, least[unit] * float(share)))
-
-    tight = tuple(each if each.output in in_time else shortened(each) for each in layout.sub_deadlines)
+    short = shortest(relaxed, layout, {node.name: node.slack or 0.0 for node in loads})
+    late = [output.stream for output in plan.outputs if output.stream not in in_time]
     stretched = {
-        goal.stream: longest_path(goal, least) / float(output.deadline)
-        for goal, output in zip(programme.goals, plan.outputs, strict=True)
-        if goal.stream not in in_time
+        goal.stream: longest_path(goal, short.least) / float(output.deadline)
+        for goal, output in zip(short.programme.goals, plan.outputs, strict=True)
+        if goal.stream in late
     }
-    tightened = replace(found, layout=replace(layout, sub_deadlines=tight), nodes=tuple(loads))
-    return ImportantPlacement(tightened, stretched)
-
-
-def _nodes_of(programme: Programme, layout: PlacementLayout) -> list[int]:
-    number_of = {node.name: number for number, node in enumerate(programme.plan.nodes)}
-    operators = programme.plan.operators
-    return [number_of[layout.nodes[operators[unit.operators[0]].name]] for unit in programme.units]
+    tight = replace(found, layout=short.applied(layout, late), nodes=tuple(loads))
+    return ImportantPlacement(tight, stretched, relaxed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
@@ -16,6 +16,7 @@ from freshline.planning.placement.placement import Placement, PlacementLayout
 from freshline.planning.placement.plan import PlacementPlan
 from freshline.planning.placement.stored_layout import check_layout
 from freshline.planning.placement.tasks import tasks_of
+from freshline.planning.placement.tightening import tightened
 from freshline.planning.plan.placed_steps import (
     PlacedSteps,
     on_node_us,
@@ -53,37 +54,100 @@ def plan_outputs(
     plan = placement_plan(steps)
     placement = place(plan, limit_s, method, kept)
     hopeless = any(steps.left_us(name) <= 0 for name in steps.outputs)
+    search = _Search(steps, plan, limit_s / 4, kept)
+    found = None
     if method == "deadline" and (hopeless or not placement.holds):
-        found = _important(steps, plan, limit_s / 4, kept)
-        if found is not None:
-            return replace(found, placement=placement)
+        found = search.important(search.ranked)
     layout = placement.layout
-    if layout is None:
+    if found is None and layout is None:
         reason = "no placement was found" if placement.infeasible is None else placement.infeasible.reason
         outputs = [_unplaced(warehouse, name, reason) for name in _names(warehouse)]
         return OutputsPlan(tuple(outputs), None, placement)
-    return _planned(steps, plan, placement, layout, {})
+    if found is None:
+        found = search.tightest(plan, placement, {})
+    if method == "deadline" and placement.status != "unknown":
+        found = search.without_spoilers(found)
+    return replace(found, placement=placement)
 
 
-def _important(
-    steps: PlacedSteps, plan: PlacementPlan, limit_s: float, kept: Mapping[str, str] | None
-) -> OutputsPlan | None:
-    """The plan with the deadlines of the most important outputs, and stretched ones of the others."""
-    weights = {name: steps.warehouse.steps[name].weight for name in steps.outputs}
-    ranked = sorted(filter(lambda name: steps.left_us(name) > 0, weights), key=lambda name: -weights[name])
-    found = place_important(plan, ranked, limit_s, kept)
-    if found is None or found.placement.layout is None:
-        return None
-    return _planned(steps, plan, found.placement, found.placement.layout, found.stretched)
+class _Search:
+    """Finds the placement with which the most important outputs are in time.
+
+    An output also has to be computed before its next burst comes, and so have all that share its nodes. Long
+    sub-deadlines can break this where shorter ones do not.
+    """
+
+    def __init__(
+        self, steps: PlacedSteps, plan: PlacementPlan, limit_s: float, kept: Mapping[str, str] | None
+    ) -> None:
+        self._steps = steps
+        self._plan = plan
+        self._limit_s = limit_s
+        self._kept = kept
+        weights = {name: steps.warehouse.steps[name].weight for name in steps.outputs}
+        in_question = filter(lambda name: steps.left_us(name) > 0, weights)
+        self.ranked = sorted(in_question, key=lambda name: -weights[name])  # the most important first
+
+    def important(self, ranked: Sequence[str]) -> OutputsPlan | None:
+        """The plan with the deadlines of the most important outputs, and stretched ones of the others."""
+        found = place_important(self._plan, ranked, self._limit_s, self._kept)
+        if found is None or found.placement.layout is None:
+            return None
+        return self.tightest(found.plan, found.placement, found.stretched)
+
+    def tightest(
+        self, plan: PlacementPlan, placement: Placement, stretched: Mapping[str, float]
+    ) -> OutputsPlan:
+        """The plan of a placement, with shorter sub-deadlines if more outputs hold with them."""
+        best = _planned(self._steps, plan, placement, stretched)
+        for keep_slack in (True, False):
+            if self._all_hold(best) or not placement.holds:
+                break
+            tight = tightened(plan, placement, keep_slack)
+            best = self._better(best, _planned(self._steps, plan, tight, stretched))
+        return best
+
+    def without_spoilers(self, found: OutputsPlan) -> OutputsPlan:
+        """The same or a better plan, if outputs are unproven though their deadlines are kept.
+
+        Then another one spoils them: each output keeps its deadline only if it and those before it all hold.
+        """
+        if not self._spoiled(found):
+            return found
+        kept: list[str] = []
+        best = found
+        for name in self.ranked:
+            tried = self.important([*kept, name])
+            if tried is not None and self._holding(tried).issuperset([*kept, name]):
+                kept.append(name)
+                best = self._better(best, tried)
+        return best
+
+    def _spoiled(self, found: OutputsPlan) -> set[str]:
+        """The outputs that are unproven though their deadlines are kept. With `fifo` nothing is proven."""
+        if any(node.policy != "edf" for node in self._steps.warehouse.nodes.values()):
+            return set()
+        stretched = set() if found.placed is None else found.placed.stretched.keys()
+        return set(self.ranked) - self._holding(found) - stretched
+
+    def _holding(self, found: OutputsPlan) -> set[str]:
+        return {output.name for output in found.outputs if output.holds}
+
+    def _all_hold(self, found: OutputsPlan) -> bool:
+        return self._holding(found).issuperset(self.ranked)
+
+    def _better(self, one: OutputsPlan, other: OutputsPlan) -> OutputsPlan:
+        """The plan that holds for the most important output for which only one of them does."""
+        ones, others = self._holding(one), self._holding(other)
+        of_one, of_other = ([name in holding for name in self.ranked] for holding in (ones, others))
+        return other if of_other > of_one else one
 
 
 def _planned(
-    steps: PlacedSteps,
-    plan: PlacementPlan,
-    placement: Placement,
-    layout: PlacementLayout,
-    stretched: Mapping[str, float],
+    steps: PlacedSteps, plan: PlacementPlan, placement: Placement, stretched: Mapping[str, float]
 ) -> OutputsPlan:
+    layout = placement.layout
+    assert layout is not None
     placed = _placed(steps, plan, placement, layout, stretched)
     found = _outputs(steps, placed, placement)
     return OutputsPlan(found, _with_reasons(placed, found), placement)
@@ -138,7 +202,7 @@ def placed_by(warehouse: Warehouse, placement: Placement) -> StepPlacement | Non
     if not placement.holds or placement.layout is None:
         return plan_outputs(warehouse).placed
     steps = PlacedSteps(warehouse)
-    return _planned(steps, placement_plan(steps), placement, placement.layout, {}).placed
+    return _planned(steps, placement_plan(steps), placement, {}).placed
 
 
 def _with_reasons(placed: StepPlacement, outputs: tuple[OutputPlan, ...]) -> StepPlacement:
@@ -196,8 +260,8 @@ def _placed(
         costs_us,
         tuple(task.operators for task in placement.tasks or tasks_of(plan, layout)),
         {name: steps.longest_us(name) + slack_us.get(name, 0) for name in nodes},
-        # An output without any time left is late for another reason.
-        {name: factor for name, factor in stretched.items() if steps.left_us(name) > 0},
+        # An output without any time left is late for another reason, and so is one that would be in time.
+        {name: factor for name, factor in stretched.items() if steps.left_us(name) > 0 and factor > 1},
     )
 
 

@@ -47,10 +47,11 @@ class StepRecovery(StepGraph):
         downstream = [name for name, above in self.upstream.items() if step in above]
         return max(1, min(self.limit_us(nodes[name]) // costs_us[name] for name in downstream))
 
-    def promises_us(self, backlog: Mapping[str, int]) -> dict[str, int | None]:
+    def promises_us(self, backlog: Mapping[str, int], last_us: int = 0) -> dict[str, int | None]:
         """By step downstream of these feeds: how long after the backlog came it is done there.
 
-        `backlog` has the number of files by feed. None: a node has no time left for them.
+        `backlog` has the number of files by feed; the last came `last_us` after the first. None: a node has
+        no time left for them.
         """
         work_us = {
             node: sum(
@@ -65,15 +66,19 @@ class StepRecovery(StepGraph):
         done_us: dict[str, Fraction | None] = {}
         for name in self.warehouse.step_order:
             if not self.feeds[name].isdisjoint(backlog):
-                since_us[name] = self._since(name, since_us, done_us)
+                since_us[name] = self._since(name, since_us, done_us, last_us)
                 done_us[name] = self._done(name, since_us[name], work_us)
         return {name: None if at is None else ceil(at) for name, at in done_us.items()}
 
     def _since(
-        self, name: str, since_us: Mapping[str, Fraction | None], done_us: Mapping[str, Fraction | None]
+        self,
+        name: str,
+        since_us: Mapping[str, Fraction | None],
+        done_us: Mapping[str, Fraction | None],
+        last_us: int,
     ) -> Fraction | None:
         nodes = self._placed.nodes
-        found = [Fraction(0)]
+        found = [Fraction(last_us)]
         for source in self.warehouse.steps[name].sources:
             if source in done_us:
                 same = nodes[source] == nodes[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 
 from freshline.base.back_off import back_off_us
@@ -57,6 +57,7 @@ class JobFailures:
         """Whether the table's last job failed."""
         return table in self._attempts
 
-    def forget(self) -> None:
-        """The runner has crashed and lost its counts of attempts."""
-        self._attempts.clear()
+    def forget(self, tables: Collection[str] | None = None) -> None:
+        """The runner, or the node of these tables, has crashed and lost its counts of attempts."""
+        kept = {} if tables is None else self._attempts
+        self._attempts = {name: number for name, number in kept.items() if name not in (tables or ())}

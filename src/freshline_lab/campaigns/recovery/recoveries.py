@@ -139,7 +139,8 @@ def run_planned(
     if tables.assertions is not None:
         tables.assertions.compared = witness.compare
     if known_batches:
-        for at in (0, *(back_at for _, back_at in conditions.crashes)):
+        of_nodes = [crash for crashes in conditions.node_crashes.values() for crash in crashes]
+        for at in (0, *(back_at for _, back_at in (*conditions.crashes, *of_nodes))):
             run.driver.tell(at + 1, BatchCostsLearned(_known_batches(plan, seed)))
     run.run(end)
     validate(run.kernel)
@@ -149,7 +150,7 @@ def run_planned(
             witness.compare(name, end, seen.staleness_max_us)
     once.ended(end, run.kernel)
     kept.not_once, kept.files = once.wrong, once.files
-    kept.crashes = len(conditions.crashes)
+    kept.crashes = len(conditions.crashes) + sum(map(len, conditions.node_crashes.values()))
     kept.failures = 0 if run.failures is None else sum(run.failures.count.values())
     for kernel in run.kernels[:-1]:  # a lost kernel keeps no promise
         for task in tables_of(kernel):

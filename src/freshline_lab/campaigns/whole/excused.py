@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from freshline.definitions.warehouse import Warehouse
 from freshline.planning.plan.plan import Plan
 from freshline.simulation.conditions.conditions import Conditions
+from freshline.simulation.conditions.crashes import delayed_by
 from freshline.simulation.conditions.outages import downstream
 
 
@@ -21,7 +19,7 @@ def excused_tables(plan: Plan, conditions: Conditions) -> frozenset[str]:
     pools = {warehouse.tables[name].pool for name in slow & warehouse.tables.keys()}
     pools |= {warehouse.classes[name].pool for name in slow & warehouse.classes.keys()}
     direct = {name for name, table in warehouse.tables.items() if table.pool in pools}
-    late = _beside(plan, (slow | conditions.failures.keys()) & warehouse.steps.keys())
+    late = delayed_by(warehouse, plan.placed, (slow | conditions.failures.keys()) & warehouse.steps.keys())
     return downstream(warehouse, (), direct | late) & warehouse.tables.keys()
 
 
@@ -32,26 +30,11 @@ def excused_steps(plan: Plan, conditions: Conditions) -> frozenset[str]:
     if conditions.crashes:
         return frozenset(steps)
     faulty = (_slow(conditions) | conditions.failures.keys()) & steps
+    if plan.placed is not None:
+        faulty |= {name for name, node in plan.placed.nodes.items() if node in conditions.node_crashes}
     begun = downstream(warehouse, conditions.outages, faulty)
-    return _beside(plan, begun & steps)
+    return delayed_by(warehouse, plan.placed, begun & steps)
 
 
 def _slow(conditions: Conditions) -> set[str]:
     return {name for name, factor in conditions.slow.items() if factor > 1}
-
-
-def _beside(plan: Plan, begun: Iterable[str]) -> frozenset[str]:
-    warehouse, placed = plan.warehouse, plan.placed
-    found = frozenset(begun)
-    while placed is not None:
-        nodes = {placed.nodes[name] for name in found}
-        there = {name for name, node in placed.nodes.items() if node in nodes}
-        more = _steps_below(warehouse, found | there)
-        if more == found:
-            break
-        found = more
-    return found
-
-
-def _steps_below(warehouse: Warehouse, steps: Iterable[str]) -> frozenset[str]:
-    return downstream(warehouse, (), steps) & warehouse.steps.keys()

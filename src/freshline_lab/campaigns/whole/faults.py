@@ -27,6 +27,8 @@ def random_conditions(warehouse: Warehouse, seed: int) -> Conditions:
     """
     rng = random.Random(f"faults:{seed}")
     kinds = [] if rng.random() < 0.35 else rng.sample(_FAULTS, rng.randint(1, 3))
+    crashes = _crashes(seed) if "crashes" in kinds else ()
+    of_node = _of_node(warehouse, seed)
     return checked(
         warehouse,
         END,
@@ -34,9 +36,16 @@ def random_conditions(warehouse: Warehouse, seed: int) -> Conditions:
         gaps=random_gaps(warehouse, seed, LENGTH_US) if "gaps" in kinds else {},
         slow=_slow(warehouse, rng) if "slow" in kinds else {},
         failures=_failures(warehouse, seed, rng) if "failures" in kinds else {},
-        crashes=_crashes(seed) if "crashes" in kinds else (),
+        crashes=() if of_node else crashes,
         requests={name: _requests(rng) for name in warehouse.classes},
+        node_crashes={of_node: crashes} if of_node and crashes else {},
     )
+
+
+def _of_node(warehouse: Warehouse, seed: int) -> str | None:
+    """The node that crashes, instead of the runner; None in every third run, and without nodes."""
+    rng = random.Random(f"node:{seed}")
+    return rng.choice([*warehouse.nodes]) if warehouse.nodes and rng.random() < 2 / 3 else None
 
 
 def _crashes(seed: int) -> Crashes:

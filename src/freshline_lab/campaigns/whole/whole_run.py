@@ -112,6 +112,10 @@ def _outputs(counts: Counter[str], plan: Plan, conditions: Conditions, results: 
     for output in results.outputs:
         if output.name in proven - excused and output.misses:
             yield f"output: {output.name} has {output.misses} of {output.rows} rows after its deadline"
+        elif output.broke_proof:
+            yield f"output: {output.name} broke a proof, its last recovery is {output.recovery}"
+        counts["recoveries of outputs"] += output.recovery is not None
+        counts["promises of outputs"] += output.recovery is not None and output.recovery.due is not None
     if len(proven) < len(plan.outputs):
         return
     for step in results.steps:
