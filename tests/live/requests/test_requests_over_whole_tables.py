@@ -31,8 +31,9 @@ def test_a_request_reads_one_version_of_a_table_that_is_replaced(tmp_path, spark
     with LiveProject.running(shop):
         for number in (2, 3):
             whole = len(shop.rows)
-            wait_until(lambda whole=whole: _asked(shop, "SELECT sum(n) AS n FROM totals") == [[whole]])
-            assert _asked(shop, "SELECT sum(n) AS n FROM minutes") == [[whole]]
+            for table in ("totals", "minutes"):
+                sql = f"SELECT sum(n) AS n FROM {table}"
+                wait_until(lambda whole=whole, sql=sql: _asked(shop, sql) == [[whole]])
             prices: Counter[str] = Counter()
             for item, price in shop.rows:
                 prices[item] += price
